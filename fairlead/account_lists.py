@@ -44,12 +44,13 @@ def called(resource: Resource, key: Key) -> str:
 class Without:
     """What has no resource: entries with `kind` and `name`, of ours with `namespace`, `claim` and `resource` too.
 
-    `complete`: there is no more.
+    `complete`: there is no more. `backups` are of databases that are gone, where they were asked for.
     """
 
     complete: bool
     orphans: tuple[Object, ...]
     unmanaged: tuple[Object, ...]
+    backups: tuple[Object, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +58,14 @@ class Search:
     """What is looked for: a pattern of a shell for names, as `shop-*`, and tags that a thing has all of.
 
     `within` is a server whose contents are listed in the place of the account. `progress` gets a sentence after each
-    part of a long list.
+    part of a long list. `backups`: what is kept of databases that are gone is listed, too.
     """
 
     name: str = "*"
     tags: Mapping[str, str] = field(default_factory=dict)
     within: str = ""
     progress: Callable[[str], None] = lambda _text: None
+    backups: bool = False
 
 
 async def without_resource(kube: Kube, resource: Resource, key: Key, search: Search = Search()) -> Without:
@@ -72,10 +74,15 @@ async def without_resource(kube: Kube, resource: Resource, key: Key, search: Sea
     Raises CommandError where the provider has not answered within a minute.
     """
     known: dict[str, dict[str, Object]] = {"orphans": {}, "unmanaged": {}}
-    complete, after = True, ""
+    complete, after, backups = True, "", tuple[Object, ...]()
     while True:
         request = {"name": search.name, "tags": dict(search.tags), "after": after, "within": search.within}
-        status, ends = await _listed(kube, resource, key, request), []
+        # They are listed once, whatever else is in parts.
+        asks = search.backups and not after
+        status, ends = await _listed(kube, resource, key, request | ({"backups": True} if asks else {})), []
+        if asks:
+            report = status.get("backups") or {}
+            backups, complete = tuple(report.get("items") or ()), bool(report.get("complete"))
         for name in known:
             report = status.get(name) or {}
             items = {f"{item['kind']}/{item['name']}": item for item in report.get("items") or ()}
@@ -85,7 +92,7 @@ async def without_resource(kube: Kube, resource: Resource, key: Key, search: Sea
             ends += [max(items)] if is_cut else []
         if not ends or min(ends) <= after:
             orphans, unmanaged = (tuple(items[name] for name in sorted(items)) for items in known.values())
-            return Without(complete and not ends, orphans, unmanaged)
+            return Without(complete and not ends, orphans, unmanaged, backups)
         after = min(ends)
         search.progress(f"{called(resource, key)}: {sum(map(len, known.values()))} so far, up to {after}")
 

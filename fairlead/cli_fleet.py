@@ -1,4 +1,4 @@
-"""The commands that look at many things: status, wait."""
+"""The commands that look at many things: status, wait, backups."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Wide = Annotated[Literal["text", "wide", "json"], Parameter(name=["--output", "-
 
 def add_to(app: App) -> None:
     """Add these commands to the command line."""
-    for command in (status, wait):
+    for command in (status, wait, backups):
         app.command(command)
 
 
@@ -91,6 +91,54 @@ def wait(
         raise CommandError("wait: name what is waited for, as orders or pgi/orders", exit_code=Exit.USAGE)
     wanted = waiting.Wanted(references, goal, namespace, timeout_in(timeout), server)
     return asyncio.run(waiting.wait(wanted, lambda line: to_output(line, wraps=True, at_once=True)))
+
+
+def backups(
+    config: str = "",
+    /,
+    *,
+    namespace: Namespace = None,
+    claim: str = "",
+    output: Annotated[Literal["text", "json"], Parameter(name=["--output", "-o"])] = "text",
+    server: Where = USUAL,
+) -> Exit:
+    """List what is kept of databases whose resource is gone, and by which command each comes back or ends for good.
+
+    Orphaned and retired databases, final and other snapshots, automated backups of what was deleted. Each provider
+    lists its accounts once for it.
+
+    Args:
+        config: One ProviderConfig, as `awspc/default`. Default: all.
+        namespace: Of claims of one namespace. Default: all.
+        claim: Of one claim.
+        output: `text` (default) for people, `json` for programs.
+        server: Which API server.
+    """
+    import asyncio
+
+    import msgspec
+
+    from fairlead import backups as keeping
+    from fairlead.output import show_json
+    from fairlead.printing import to_output
+    from runtime import clock
+
+    accounts = asyncio.run(keeping.backups(config, server, namespace=namespace or "", claim=claim))
+    if output == "json":
+        kept = [msgspec.to_builtins(item) | {"back": item.back, "forGood": item.for_good}
+                for account in accounts for item in account.kept]  # fmt: skip
+        show_json({"schemaVersion": 1, "complete": all(account.complete for account in accounts), "kept": kept})
+        return Exit.DONE
+    for account in accounts:
+        for item in account.kept:
+            first, *commands = item.lines(clock.now())
+            to_output(first, wraps=True)
+            for line in commands:
+                to_output(line)
+        if not account.complete:
+            to_output(f"{account.config}: not every list was whole, there may be more", wraps=True)
+    to_output(f"{sum(len(account.kept) for account in accounts)} kept")
+    return Exit.DONE
 
 
 async def _watch_status(scope: Scope, by: By, output: str) -> Exit:

@@ -12,6 +12,7 @@ from fairlead.printing import to_errors, to_output
 
 if TYPE_CHECKING:
     from fairlead.pausing import Outcome
+    from fairlead.tree import Node
 
 Namespace = Annotated[str | None, Parameter(name=["--namespace", "-n"])]
 Where = Annotated[Server, Parameter(name="*")]
@@ -23,33 +24,70 @@ def add_to(app: App) -> None:
         app.command(command)
 
 
-def trace(
+def trace(  # noqa: PLR0913 - one for each option
     reference: str,
     /,
     *,
     namespace: Namespace = None,
     server: Where = USUAL,
-    output: Annotated[Literal["table", "json"], Parameter(name=["--output", "-o"])] = "table",
+    output: Annotated[Literal["table", "wide", "json", "yaml", "dot"], Parameter(name=["--output", "-o"])] = "table",
+    unfolded: Annotated[bool, Parameter(name="--all", negative="")] = False,
+    events: Annotated[bool, Parameter(negative="")] = False,
+    watch: Annotated[bool, Parameter(name=["--watch", "-w"], negative="")] = False,
     exit_status: Annotated[bool, Parameter(negative="")] = False,
 ) -> Exit:
-    """Show what a claim became, and the first cause where something is wrong.
+    """Show what a claim or another object of the platform became, and the first cause where something is wrong.
 
     Args:
         reference: A claim's name, or KIND/NAME (`pgi/orders`, `postgresdatabase/orders-db-4x2k7`, `queue/jobs`).
         namespace: Its namespace. Default: the current context's.
         server: Which API server.
-        output: `table` (default) for people, `json` for programs.
+        output: `table` (default) for people; `wide`: with what each says and its link in the cloud's console; `json`
+            and `yaml` for programs; `dot` for graphviz.
+        unfolded: Show each of many leaves that are well by itself.
+        events: Show the last events of each, which are kept for an hour.
+        watch: Show it anew whenever it changes, until it is gone or interrupted.
         exit_status: Answer 0 when ready, 5 when not yet, 6 when only a person's change helps.
     """
     import asyncio
 
     from fairlead import tree
-    from fairlead.output import show_json, show_tree
+    from fairlead.output import clear
     from fairlead.trace import trace as gather
+    from fairlead.trace import traces
 
-    root = asyncio.run(gather(reference, namespace=namespace, server=server))
-    show_json(tree.json_of(root)) if output == "json" else show_tree(root)
+    def show(root: Node) -> None:
+        clear() if watch else None
+        _show_traced(root, output, unfolded=unfolded)
+
+    async def follow() -> None:
+        async for root in traces(reference, namespace=namespace, server=server, with_events=events):
+            show(root)
+
+    if watch:
+        asyncio.run(follow())
+        return Exit.DONE
+    root = asyncio.run(gather(reference, namespace=namespace, server=server, with_events=events))
+    show(root)
     return tree.exit_of(root) if exit_status else Exit.DONE
+
+
+def _show_traced(root: Node, output: str, *, unfolded: bool) -> None:
+    from fairlead.output import show_json, show_tree
+    from fairlead.tree import json_of
+
+    if output == "json":
+        show_json(json_of(root))
+    elif output == "yaml":
+        from fairlead.yaml_files import dump
+
+        to_output(dump(json_of(root)), end="")
+    elif output == "dot":
+        from fairlead.tree_view import dot_of
+
+        to_output("\n".join(dot_of(root)))
+    else:
+        show_tree(root, unfolded=unfolded, wide=output == "wide")
 
 
 def psql(

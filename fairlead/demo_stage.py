@@ -16,7 +16,7 @@ from fairlead.kube_options import Server
 from fairlead.layout import Style
 from fairlead.output import show_line
 from fairlead.trace import trace
-from fairlead.tree import lines_of
+from fairlead.tree_view import lines_of
 from runtime.errors import ApiError
 from runtime.objects import Object, loads
 from runtime.text import readable

@@ -10,7 +10,8 @@ import msgspec
 
 from fairlead.layout import Style, styled
 from fairlead.terminal import columns_of, has_colours
-from fairlead.tree import Node, lines_of
+from fairlead.tree import Node
+from fairlead.tree_view import Form, lines_of
 from runtime.objects import Object
 from runtime.text import escaped
 
@@ -40,9 +41,9 @@ def show_lines(lines: Iterable[tuple[str, bool]]) -> None:
     sys.stdout.flush()
 
 
-def show_tree(tree: Node) -> None:
+def show_tree(tree: Node, *, unfolded: bool = False, wide: bool = False) -> None:
     """Print a tree; the first cause stands out."""
-    show_lines(lines_of(tree))
+    show_lines(lines_of(tree, Form(columns(), unfolded, wide)))
 
 
 def show_json(value: Object) -> None:

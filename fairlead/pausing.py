@@ -113,6 +113,8 @@ def refuse(resource: Resource, obj: Object, changes: Changes) -> None:
     claim = annotations.get(names.CLAIM_NAME, "")
     if claim:
         text = f"{called} follows its claim {claim}: name the claim instead"
+    elif resource == names.COMPOSITIONS:
+        text = f"{called} pauses no claim; to halt its rollout: fairlead rollout pause {key_of(obj).name}"
     elif not _heeds(resource, obj):
         text = f"{called} is never paused: name a claim, a managed resource or a ProviderConfig"
     elif names.DESTROY_LIMIT_LIFTED in changes and resource.kind != _CONFIG:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, Literal
 
@@ -65,18 +65,21 @@ async def status(scope: Scope) -> Fleet:
 async def statuses(scope: Scope) -> AsyncIterator[Fleet]:
     """Yield how the fleet fares whenever that changes; what changes within a second is one change."""
     async with connected(scope.server) as kube:
-        kinds = await kinds_of(kube)
-        fleet = fleet_of(await looked_at(kube, kinds, scope), clock.now())
-        yield fleet
-        places = ((kind, scope.namespace) for kind in (*kinds.claims, *kinds.managed))
-        async with Followed.begin(kube, places) as followed:
+        selections = list((await kinds_of(kube)).selections(scope.namespace))
+        lists = await asyncio.gather(*(_may_list(kube, resource, selection) for _, resource, selection in selections))
+        seen = [selection for selection, is_allowed in zip(selections, lists, strict=True) if is_allowed]
+        places = [(resource, selection.namespace) for _, resource, selection in seen]
+        labels = {resource: selection.labels for _, resource, selection in seen}
+        before: Fleet | None = None
+        async with Followed.begin(kube, places, labels) as followed:
             while True:
+                objects = [followed.all_of(resource, selection.namespace) for _, resource, selection in seen]
+                fleet = fleet_of(_listed([of for of, _, _ in seen], objects), clock.now())
+                if fleet != before:
+                    yield fleet
+                before = fleet
                 await followed.change()
                 await asyncio.sleep(_SETTLED_S)
-                after = fleet_of(await looked_at(kube, kinds, scope), clock.now())
-                if after != fleet:
-                    yield after
-                fleet = after
 
 
 async def kinds_of(kube: Kube) -> Kinds:
@@ -94,10 +97,26 @@ async def looked_at(kube: Kube, kinds: Kinds, scope: Scope) -> Listed:
     """List the fleet, each kind once. Raises ApiError."""
     wanted = list(kinds.selections(scope.namespace))
     lists = await asyncio.gather(*(_list(kube, resource, selection) for _, resource, selection in wanted))
+    return _listed([of for of, _, _ in wanted], lists)
+
+
+def _listed(fields: Iterable[str], lists: Iterable[list[Object]]) -> Listed:
+    """Put lists together, each into its field."""
     listed: dict[str, list[Object]] = {}
-    for (of, _, _), objects in zip(wanted, lists, strict=True):
-        listed.setdefault(of, []).extend(objects)
-    return Listed(**{of: tuple(objects) for of, objects in listed.items()})
+    for field, objects in zip(fields, lists, strict=True):
+        listed.setdefault(field, []).extend(objects)
+    return Listed(**{field: tuple(objects) for field, objects in listed.items()})
+
+
+async def _may_list(kube: Kube, resource: Resource, selection: Selection) -> bool:
+    """Return whether a person may list a kind; of claims that it cannot be is an error."""
+    try:
+        await kube.list_page(resource, replace(selection, metadata_only=True), limit=1)
+    except (Forbidden, NotFound):
+        if resource.namespaced and resource.group in names.CLAIM_GROUPS:
+            raise
+        return False
+    return True
 
 
 async def _list(kube: Kube, resource: Resource, selection: Selection) -> list[Object]:

@@ -1,33 +1,25 @@
-"""From objects to the tree that `fairlead trace` shows: healthy parts on one line each, the first cause in full.
-
-Pure: the objects and the time are given.
-"""
+"""From objects to the tree that `fairlead trace` shows: how each fares, and which of them is the first cause. Pure."""
 
 from __future__ import annotations
 
-import re
-import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from apis import names
-from apis.reasons import REASONS, ReasonClass, class_of_claim, needs_a_person, next_actor
+from apis.reasons import REASONS, ReasonClass, class_of_claim, next_actor
+from fairlead.consoles import console_of
 from fairlead.exits import Exit
-from runtime.conditions import conditions_of
+from runtime.conditions import conditions_of, instant
 from runtime.kstatus import kstatus
 from runtime.objects import Object, annotations_of, deleting, generation_of, metadata, status_of
-from runtime.text import readable
 
 SCHEMA_VERSION = 1
-_TEXT_COLUMNS = 100
-_PROMPT = "$ "
-_COMMAND = re.compile(r"`(kubectl annotate [^`]+)`")
+_MOST_EVENTS = 5
 _UNSEEN = (
     "no controller has looked at this object yet: is it running, and are the Compositions of this kind Ready "
     "(`kubectl get flc`)?"
 )
-_HEADINGS = ("NAME", "READY", "REASON", "AGE", "EXTERNAL")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +34,22 @@ class Drift:
 
 
 @dataclass(frozen=True, slots=True)
+class Event:
+    """What was said of an object: Normal or Warning, a reason, a sentence, how long ago."""
+
+    type: str
+    reason: str
+    note: str
+    age: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Node:
     """One object of the tree.
 
     `ready` is a condition's status or "-"; `synced` and `stalled` as the conditions say; `is_current` whether they
-    speak of the newest spec; `external` is the name in the cloud; `age` is None for what does not exist.
+    speak of the newest spec; `external` is the name in the cloud, `console` the link to it there; `age` is None for
+    what does not exist; `events` are those that are kept of it, the newest last; `owner` the claim that it is of.
     """
 
     kind: str
@@ -61,6 +64,9 @@ class Node:
     is_current: bool = True
     is_cause: bool = False
     drift: tuple[Drift, ...] = ()
+    console: str = ""
+    owner: str = ""
+    events: tuple[Event, ...] = ()
     children: tuple[Node, ...] = ()
 
     @property
@@ -82,8 +88,29 @@ def tree_of(
     if metadata(claim).get("namespace") and is_claim(claim):
         below.append(_secret_node(claim, secret, now))
     top = _node(str(claim["kind"]), str(metadata(claim)["name"]), claim, now, is_claim=is_claim(claim))
-    external = f"composition {composition}" if composition else ""
-    return _with_cause(replace(top, external=external, children=tuple(below)))
+    external = f"composition {composition}" if composition else top.external
+    owner = annotations_of(claim).get(names.CLAIM_NAME, "")
+    return _with_cause(replace(top, external=external, owner=owner, children=tuple(below)))
+
+
+def with_events(tree: Node, events: Mapping[tuple[str, str], Sequence[Object]], now: datetime) -> Node:
+    """Return a tree whose nodes have their events, which are given by kind and name."""
+    own = sorted((_event(event, now) for event in events.get((tree.kind, tree.name), ())), key=_youngest_last)
+    children = tuple(with_events(child, events, now) for child in tree.children)
+    return replace(tree, events=tuple(own[-_MOST_EVENTS:]), children=children)
+
+
+def _youngest_last(event: Event) -> timedelta:
+    return -event.age if event.age is not None else timedelta()
+
+
+def _event(event: Object, now: datetime) -> Event:
+    """Read an event of events.k8s.io; of a series the last time counts, of one by an earlier API its own field."""
+    texts = ((event.get("series") or {}).get("lastObservedTime"), event.get("eventTime"))
+    text = next((str(text) for text in (*texts, event.get("deprecatedLastTimestamp")) if text), "")
+    when = instant(text)
+    type_, reason, note = (str(event.get(name) or "") for name in ("type", "reason", "note"))
+    return Event(type_, reason, note, now - when if when else None)
 
 
 def exit_of(tree: Node) -> Exit:
@@ -93,19 +120,6 @@ def exit_of(tree: Node) -> Exit:
     if tree.ready != "True" or not tree.is_current:
         return Exit.NOT_READY
     return Exit.DONE
-
-
-def lines_of(tree: Node) -> Iterator[tuple[str, bool]]:
-    """Yield the lines to print, each with whether it belongs to the first cause."""
-    rows = list(_rows(tree, "", ""))
-    cells = [_cells(node, branch) for node, branch, _ in rows]
-    widths = [max(len(row[column]) for row in (_HEADINGS, *cells)) for column in range(len(_HEADINGS))]
-    yield _joined(_HEADINGS, widths), False
-    for (node, _, indent), row in zip(rows, cells, strict=True):
-        line = _joined(row, widths)
-        yield (f"{line}  <- first cause", True) if node.is_cause else (line, False)
-        for text in _explanation(node):
-            yield from ((f"{indent}   {part}", node.is_cause) for part in _wrapped(text, len(indent) + 3))
 
 
 def json_of(tree: Node) -> Object:
@@ -135,6 +149,7 @@ def _node(kind: str, name: str, obj: Object | None, now: datetime, *, is_claim: 
         stalled=(conditions.get("Stalled") or {}).get("status") == "True",
         is_current=_speaks_of_newest(obj, ready),
         drift=tuple(_drift(entry, now) for entry in status.get("drift") or ()),
+        console=console_of(obj),
     )
 
 
@@ -222,52 +237,6 @@ def _severity(node: Node) -> ReasonClass:
     return class_of_claim(node.reason) if node.reason in REASONS and not node.is_healthy else ReasonClass.PROGRESS
 
 
-def _rows(node: Node, branch: str, indent: str) -> Iterator[tuple[Node, str, str]]:
-    yield node, branch, indent + ("│" if node.children else " ")
-    for child in node.children:
-        last = child is node.children[-1]
-        yield from _rows(child, indent + ("└─ " if last else "├─ "), indent + ("   " if last else "│  "))
-
-
-def _cells(node: Node, branch: str) -> tuple[str, ...]:
-    ready = node.ready if node.is_current else f"{node.ready} (old)"
-    shown = (f"{node.kind}/{node.name}", ready, node.reason, age_text(node.age), node.external)
-    name, *rest = map(readable, shown)
-    return (f"{branch}{name}", *rest)
-
-
-def _joined(cells: Sequence[str], widths: Sequence[int]) -> str:
-    return "   ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
-
-
-def _explanation(node: Node) -> Iterator[str]:
-    if node.is_cause:
-        yield from _cause(node)
-    for drift in node.drift:
-        text = f"drift: {drift.path} should be {drift.desired or '-'}, was {drift.observed or '-'}: {drift.action}"
-        yield text if drift.age is None else f"{text} {age_text(drift.age)} ago"
-
-
-def _cause(node: Node) -> Iterator[str]:
-    if not node.is_current:
-        yield "the conditions speak of an older spec; the newest one was not looked at yet"
-    if node.message:
-        yield node.message
-    # Once more, to be copied: within the message they may be broken over lines.
-    yield from (f"{_PROMPT}{command}" for command in _COMMAND.findall(node.message))
-    move = next_actor(node.reason)
-    if move:
-        yield f"next move: {move}"
-    if needs_a_person(node.reason):
-        yield f"more: fairlead explain {node.reason}"
-
-
-def _wrapped(text: str, indent_columns: int) -> list[str]:
-    if text.startswith(_PROMPT):
-        return [readable(text)]
-    return textwrap.wrap(readable(text), _TEXT_COLUMNS - indent_columns, break_long_words=False, break_on_hyphens=False)
-
-
 def age_text(age: timedelta | None) -> str:
     """Return an age as kubectl prints it, one unit; "-" for what does not exist."""
     if age is None:
@@ -293,6 +262,16 @@ def _json(node: Node) -> Object:
         "firstCause": node.is_cause,
         "ageSeconds": None if node.age is None else int(node.age.total_seconds()),
         "external": node.external,
+        "console": node.console,
+        "events": [
+            {
+                "type": event.type,
+                "reason": event.reason,
+                "note": event.note,
+                "ageSeconds": None if event.age is None else int(event.age.total_seconds()),
+            }
+            for event in node.events
+        ],
         "drift": [
             {
                 "path": drift.path,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from apis import names
+from apis.kept import called, lists_it
 from apis.teardown import DeletionPolicy, Policy, instruction
 from composer.claim.act import Actor
 from composer.claim.compose import Preparer
@@ -19,6 +20,7 @@ from composer.claim.deletion import Teardown, effective_policy, has_vanished, te
 from composer.claim.failures import Failures
 from composer.claim.gather import Gatherer
 from composer.claim.outcomes import (
+    Note,
     PassResult,
     causes_of,
     causes_of_errors,
@@ -77,7 +79,7 @@ class DeletionPass:
             return await self._carry_out(snapshot, plan, policy, is_live=is_live)
         if not (is_live or plan.keeps_secret):
             await self.gatherer.check_version(snapshot)
-        return PassResult(await self._remove_finalizer(snapshot, keep_secret=plan.keeps_secret))
+        return PassResult(await self._remove_finalizer(snapshot, policy, keep_secret=plan.keeps_secret))
 
     async def _carry_out(
         self, snapshot: Snapshot, plan: Teardown, policy: DeletionPolicy, *, is_live: bool
@@ -100,7 +102,7 @@ class DeletionPass:
         self.writer.events.emit(snapshot, causes, notes_of(outcomes))
         end = tear_down(without_gone(snapshot, plan.steps, outcomes), policy)
         if end.done:
-            return PassResult(await self._remove_finalizer(snapshot, keep_secret=end.keeps_secret), outcomes)
+            return PassResult(await self._remove_finalizer(snapshot, policy, keep_secret=end.keeps_secret), outcomes)
         if repeats or len(causes) > len(plan.causes) or instructed != snapshot:
             snapshot = instructed
             self._note(snapshot)
@@ -117,8 +119,8 @@ class DeletionPass:
         prepared = await self.preparer.prepare(snapshot)
         return () if isinstance(prepared, Findings) else prepared.rendered.children
 
-    async def _remove_finalizer(self, snapshot: Snapshot, *, keep_secret: bool) -> Result:
-        """Delete or keep the claim's Secrets, then remove the finalizer: no child is left."""
+    async def _remove_finalizer(self, snapshot: Snapshot, policy: DeletionPolicy, *, keep_secret: bool) -> Result:
+        """Delete or keep the claim's Secrets, then remove the finalizer: no child is left. What is kept is named."""
         try:
             await self._release_secrets(snapshot, keep=keep_secret)
         except Forbidden as error:
@@ -127,6 +129,8 @@ class DeletionPass:
                 snapshot = await self.writer.publish_deletion(snapshot, (denied(snapshot, error),))
                 return Result(look_again(snapshot.claim, self.writer.now()))
         await self.writer.remove_finalizer(snapshot)
+        note = kept_note(snapshot, policy)
+        self.writer.events.emit(snapshot, (), (note,) if note else ())
         return SETTLED
 
     async def _release_secrets(self, snapshot: Snapshot, *, keep: bool) -> None:
@@ -151,3 +155,23 @@ class DeletionPass:
                 continue
             operations = annotation_patch(child.live, {names.TEARDOWN: instruction(uid_of(child.live), Policy.DETACH)})
             await self.kube.json_patch(child.facts.resource, key_of(child.live), operations, manager=manager)
+
+
+def kept_note(snapshot: Snapshot, policy: DeletionPolicy) -> Note | None:
+    """Return the last note of a claim: what its deletion keeps in a cloud, and the command that lists it.
+
+    None where nothing is kept. What its provider was instructed to do goes before the claim's policy.
+    """
+    kept: dict[str, list[str]] = {}
+    for child in snapshot.children:
+        entry, (uid, slash, instructed) = child.entry, child.entry.outcome.partition("/")
+        name = entry.external_reference.get(names.EXTERNAL_NAME.removeprefix(names.PREFIX), "")
+        how = instructed if uid and slash else policy
+        if entry.stateful and name and names.is_managed(entry.group) and how in ("Orphan", "Snapshot"):
+            kept.setdefault(how, []).append(called(entry.kind, name, snapshot.key.namespace, snapshot.key.name))
+    if not kept:
+        return None
+    how = min(kept)
+    texts = "; ".join(f"{', '.join(things)}: kept ({how})" for how, things in kept.items())
+    command = lists_it(snapshot.key.namespace, snapshot.key.name)
+    return Note("LetGo" if how == "Orphan" else "BackupTaken", f"{texts}; `{command}` says how it comes back")

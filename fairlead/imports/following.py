@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from typing import Final
@@ -19,22 +19,29 @@ _DELETED: Final = "DELETED"
 _BOOKMARK: Final = "BOOKMARK"
 Place = tuple[Resource, str]
 """A kind, and a namespace."""
+NO_LABELS: Final[Mapping[Resource, str]] = {}
 
 
 class Followed:
     """The objects of some kinds and namespaces as they are now."""
 
-    def __init__(self, kube: Kube, places: Iterable[Place]) -> None:
+    def __init__(self, kube: Kube, places: Iterable[Place], labels: Mapping[Resource, str] = NO_LABELS) -> None:
         self.kube = kube
+        self._labels = labels
         self._objects: dict[Place, dict[Key, Object]] = {place: {} for place in places}
         self._waiting: dict[tuple[Resource, Key], asyncio.Event] = {}
         self._changed = asyncio.Event()
 
     @classmethod
     @asynccontextmanager
-    async def begin(cls, kube: Kube, places: Iterable[Place]) -> AsyncIterator[Followed]:
-        """List all, then follow them for the length of a block. Raises ApiError where a list is refused."""
-        followed = cls(kube, dict.fromkeys(places))
+    async def begin(
+        cls, kube: Kube, places: Iterable[Place], labels: Mapping[Resource, str] = NO_LABELS
+    ) -> AsyncIterator[Followed]:
+        """List all, then follow them for the length of a block; `labels` select what of a kind is meant.
+
+        Raises ApiError where a list is refused.
+        """
+        followed = cls(kube, dict.fromkeys(places), labels)
         versions = {place: await followed._list(place) for place in followed._objects}
         tasks = [asyncio.create_task(followed._follow(place, version)) for place, version in versions.items()]
         try:
@@ -70,10 +77,13 @@ class Followed:
         await self._changed.wait()
         self._changed.clear()
 
+    def _selection(self, place: Place) -> Selection:
+        return Selection(namespace=place[1], labels=self._labels.get(place[0], ""))
+
     async def _list(self, place: Place) -> str:
         """List one place; return the version of the list."""
-        resource, namespace = place
-        selection, listed = Selection(namespace=namespace), dict[Key, Object]()
+        resource = place[0]
+        selection, listed = self._selection(place), dict[Key, Object]()
         page = await self.kube.list_page(resource, selection)
         while True:
             for item in page.items:
@@ -89,8 +99,7 @@ class Followed:
 
     async def _follow(self, place: Place, version: str) -> None:
         """Watch one place from a version on; what breaks or ends is listed again."""
-        resource, namespace = place
-        selection = Selection(namespace=namespace)
+        resource, selection = place[0], self._selection(place)
         while True:
             with suppress(ApiError):
                 async for event in self.kube.watch(resource, selection, resource_version=version, timeout=_WATCH):

@@ -16,7 +16,7 @@ from providers.accounts import destroy_rate
 from providers.accounts.connections import Accounts
 from providers.accounts.destroys import destroys_within_the_hour, made_at, with_one_more
 from providers.accounts.orphans import Orphans, WithoutResource
-from providers.external.client import ExternalList
+from providers.external.client import ExternalList, KeptBackup
 from providers.external.config import Limits, refuse_namespace
 from providers.external.ownership import held
 from providers.external.provider import ConnectedAccount
@@ -187,6 +187,12 @@ class Limiter:
             contents = account.clients.contents if may_look else None
             return await self.orphans.without_resource_in(contents, within, complete=may_look)
         return await self.orphans.without_resource(account.clients, stateful=self._stateful)
+
+    async def list_backups(self, config: str) -> tuple[KeptBackup, ...]:
+        """List what the account of a ProviderConfig keeps of this installation's databases. Raises Failure."""
+        keeps = (await self._accounts.connect(config)).clients.keeps
+        kept = await keeps.kept() if keeps is not None else ()
+        return tuple(backup for backup in kept if backup.owner.installation == self.orphans.installation)
 
     def _counts_orphans(self, config: Object) -> bool:
         limits = limits_of(config)

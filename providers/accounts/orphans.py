@@ -40,6 +40,11 @@ class Orphans:
         self._orphans: dict[str, tuple[str, dict[str, Owner]]] = {}
         resources.store.add_index(BY_EXTERNAL_NAME, external_names)
 
+    @property
+    def installation(self) -> str:
+        """The id of this installation."""
+        return self._installation
+
     def listed(self, config: str, account: str, listing: ExternalList) -> None:
         """Record a list; one that is not complete removes nothing that was known."""
         orphans = self.among(listing)

@@ -11,7 +11,7 @@ from apis.reasons import ReasonClass, class_of_managed
 from providers.accounts import destroys
 from providers.accounts.connections import Accounts
 from providers.accounts.limits import Limiter
-from providers.accounts.orphan_report import ORPHANS, UNMANAGED, reports_of, search_of
+from providers.accounts.orphan_report import BACKUPS, ORPHANS, UNMANAGED, backups_of, reports_of, search_of
 from providers.external.observation import unknown_of
 from providers.external.provider import Provider
 from providers.settings import Settings
@@ -111,12 +111,14 @@ class ConfigReconciler:
         requested = annotations_of(config).get(RECONCILE_REQUESTED_AT, "")[:256]
         status = status_of(config)
         if not requested or requested == status.get("lastHandledReconcileAt"):
-            return {field: status[field] for field in (ORPHANS, UNMANAGED) if status.get(field)}
+            return {field: status[field] for field in (ORPHANS, UNMANAGED, BACKUPS) if status.get(field)}
         if not is_connected:
             nothing = {"complete": False, "items": []}
             return {ORPHANS: nothing, UNMANAGED: nothing}
-        orphans, unmanaged = await reports_of(key_of(config).name, self._limiters, search_of(config))
-        return {ORPHANS: orphans, UNMANAGED: unmanaged}
+        name, search = key_of(config).name, search_of(config)
+        orphans, unmanaged = await reports_of(name, self._limiters, search)
+        backups = {BACKUPS: await backups_of(name, self._limiters)} if search.backups else {}
+        return {ORPHANS: orphans, UNMANAGED: unmanaged, **backups}
 
     def _is_renewed(self, name: str) -> bool:
         """Return whether another connection replaced the one of the pass before."""

@@ -226,6 +226,28 @@ class Backups(Protocol[SpecT]):
         """List the backups of a lost database that this namespace may restore under its name, the newest first."""
 
 
+class KeptBackup(NamedTuple):
+    """A backup that outlives its database: by which name it is restored, whose, and the database's name.
+
+    `taken_at`: of when its data are; `until`: when the cloud deletes it by itself (RFC 3339, empty where that is not
+    known, or never). `size_gib` is 0 where the cloud does not say it.
+    """
+
+    name: str
+    owner: Owner
+    database: str
+    taken_at: str = ""
+    until: str = ""
+    size_gib: int = 0
+
+
+class Keeps(Protocol):
+    """What a kind has whose cloud lists the backups of databases that are gone, too: asked on request alone."""
+
+    async def kept(self) -> tuple[KeptBackup, ...]:
+        """List the backups with an owner that can be restored, but for those that go with a living database."""
+
+
 class Listed(Protocol[SpecT, FactsT]):
     """What a kind has whose lists answer as much about an object as a look at it by itself."""
 
@@ -306,3 +328,4 @@ class Clients(Generic[SpecT, FactsT]):
     owners: Owners | None = None
     strangers: Strangers | None = None
     contents: Contents | None = None
+    keeps: Keeps | None = None

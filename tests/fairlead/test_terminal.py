@@ -10,6 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stderr, redirect_stdout
 from datetime import UTC, datetime
+from io import StringIO
 from pathlib import Path
 
 import msgspec
@@ -17,6 +18,7 @@ import pytest
 
 from fairlead.cli import run
 from fairlead.output import show_json, show_tree
+from fairlead.terminal import has_colours
 from fairlead.tree import Node, json_of, tree_of
 
 # Clear the screen, a title, the clipboard, an 8-bit control, an override of the writing direction, a bell, a return.
@@ -106,3 +108,38 @@ def test_a_name_that_is_none_is_refused_without_doing_anything_to_a_terminal() -
 
     assert "start" in seen
     assert _OBEYED.findall(seen) == []
+
+
+class _Screen(StringIO):
+    def __init__(self, *, is_terminal: bool) -> None:
+        super().__init__()
+        self._is_terminal = is_terminal
+
+    def isatty(self) -> bool:
+        return self._is_terminal
+
+
+@pytest.mark.parametrize(
+    ("is_terminal", "variables", "coloured"),
+    [
+        (True, {}, True),
+        (False, {}, False),
+        (True, {"NO_COLOR": "1"}, False),
+        (True, {"CLICOLOR": "0"}, False),
+        (True, {"TERM": "dumb"}, False),
+        (False, {"CLICOLOR_FORCE": "1"}, True),
+        (False, {"CLICOLOR_FORCE": "0"}, False),
+        (True, {"CLICOLOR_FORCE": "1", "TERM": "dumb"}, True),
+        (True, {"CLICOLOR_FORCE": "1", "NO_COLOR": "1"}, False),
+    ],
+)
+def test_colours_are_where_they_are_wanted(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], *, is_terminal: bool, coloured: bool
+) -> None:
+    for name in ("NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+
+    assert has_colours(_Screen(is_terminal=is_terminal)) is coloured

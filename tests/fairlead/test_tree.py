@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from fairlead.consoles import console_of
 from fairlead.exits import Exit
-from fairlead.tree import exit_of, lines_of, tree_of
+from fairlead.tree import exit_of, tree_of, with_events
+from fairlead.tree_view import Form, dot_of, lines_of
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 JsonObject = dict[str, Any]
@@ -66,6 +68,39 @@ def foreign(api_version: str, kind: str, **parts: object) -> tuple[str, str, Jso
     return kind, "orders-x", {"apiVersion": api_version, "kind": kind, "metadata": meta} | parts
 
 
+def _instance(*conditions: JsonObject) -> JsonObject:
+    arn = "arn:aws:rds:eu-west-1:123456789012:db:fl-orders"
+    status = {"conditions": list(conditions), "externalName": "fl-orders", "atProvider": {"dbInstanceArn": arn}}
+    meta = {"name": "orders", "creationTimestamp": "2026-11-21T11:55:00Z", "generation": 1}
+    about: JsonObject = {"apiVersion": "aws.fairlead.dev/v1alpha1", "kind": "RDSInstance"}
+    return about | {"metadata": meta, "spec": {"forProvider": {}}, "status": status}
+
+
+INSTANCE = _instance(condition("Ready", "True", "Available", "the instance is there and its password works"))
+RULES = tuple(foreign("v1", "ConfigMap") for _ in range(3))
+NARROW = """
+NAME                                         READY   REASON         AGE
+PostgreSQLInstance/orders                    False   DatabaseLost   6m
+│   composition postgres-onprem
+├─ PostgresDatabase/orders-database-x        False   DatabaseLost   5m  <- first cause
+│      orders_x
+│      database "orders_x" is gone from the server; consent with recreate=16384
+│      to start empty
+│      next move: the platform team (the data; nothing is changed until then)
+│      more: fairlead explain DatabaseLost
+└─ 4 are well (--all): 3 ConfigMap, Secret
+"""
+WIDE = """
+NAME                          READY   REASON      AGE   EXTERNAL
+PostgreSQLInstance/orders     True    Available   6m    composition postgres-onprem
+├─ RDSInstance/orders         True    Available   5m    fl-orders
+│      the instance is there and its password works
+│      https://eu-west-1.console.aws.amazon.com/rds/home?region=eu-west-1#database:id=fl-orders;is-cluster=false
+├─ ConfigMap/orders-x         -       Current     5m
+└─ Secret/orders-connection   -       published   5m
+"""
+
+
 SECRET = {"metadata": {"name": "orders-connection", "creationTimestamp": "2026-11-21T11:55:00Z"}}
 
 
@@ -78,6 +113,10 @@ QUEUE: JsonObject = {
 }
 
 
+BROAD = Form(120)
+CHINESE = "arn:aws-cn:rds:cn-north-1:1:db:a"
+
+
 @dataclass(frozen=True)
 class Case:
     id: str
@@ -86,6 +125,7 @@ class Case:
     lines: str
     children: tuple[tuple[str, str, JsonObject | None], ...] = ()
     secret: JsonObject | None = field(default=None)
+    form: Form = BROAD
 
 
 CASES = (
@@ -266,6 +306,24 @@ NAME                 READY   REASON       AGE   EXTERNAL
 StatefulSet/orders   False   InProgress   2s  <- first cause
 """,
     ),
+    Case(
+        "at 80 columns names in the cloud go below, and many leaves that are well are one line",
+        claim(*LOST, bound="orders-connection"),
+        Exit.STALLED,
+        NARROW,
+        (child(*LOST), *RULES),
+        SECRET,
+        Form(80),
+    ),
+    Case(
+        "wide shows all, with what each says and where the cloud's own console has it",
+        claim(*READY, bound="orders-connection"),
+        Exit.DONE,
+        WIDE,
+        ((INSTANCE["kind"], "orders", INSTANCE), *RULES[:1]),
+        SECRET,
+        Form(120, wide=True),
+    ),
 )
 
 
@@ -273,5 +331,43 @@ StatefulSet/orders   False   InProgress   2s  <- first cause
 def test_a_tree_begins_with_what_is_wrong(case: Case) -> None:
     tree = tree_of(case.claim, case.children, case.secret, NOW)
 
-    assert [line for line, _ in lines_of(tree)] == case.lines.strip("\n").split("\n")
+    assert [line for line, _ in lines_of(tree, case.form)] == case.lines.strip("\n").split("\n")
     assert exit_of(tree) is case.exit_code
+
+
+def test_events_a_claim_and_the_graph_belong_to_a_tree() -> None:
+    obj = child(*LOST)[2]
+    obj["metadata"]["annotations"] = {"fairlead.dev/claim-name": "orders"}
+    said = [
+        {"type": "Warning", "reason": "DatabaseLost", "note": "it is gone", "eventTime": f"2026-11-21T11:5{minute}:00Z"}
+        for minute in range(9)
+    ]
+
+    tree = with_events(tree_of(obj, (), None, NOW), {(obj["kind"], obj["metadata"]["name"]): said}, NOW)
+    lines = [line.strip() for line, _ in lines_of(tree)]
+
+    assert "of claim orders: fairlead trace orders" in lines
+    assert [line for line in lines if "it is gone" in line][-1] == "Warning DatabaseLost, 2m ago: it is gone"
+    assert len([line for line in lines if "it is gone" in line]) == 5
+    assert list(dot_of(tree))[2:] == [
+        '  n [label="PostgresDatabase/orders-database-x\\nFalse DatabaseLost", color="red"];',
+        "}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind", "status", "link"),
+    [
+        ("aws.fairlead.dev/v1alpha1", "RDSInstance", {"atProvider": {"dbInstanceArn": CHINESE}},
+         "https://cn-north-1.console.amazonaws.cn/rds/home?region=cn-north-1#database:id=a;is-cluster=false"),
+        ("azure.fairlead.dev/v1alpha1", "FlexibleServer", {"atProvider": {"id": "/subscriptions/s/a b"}},
+         "https://portal.azure.com/#resource/subscriptions/s/a%20b"),
+        ("gcp.fairlead.dev/v1alpha1", "CloudSQLUser", {"account": "p-1", "externalName": "fl-a/app"},
+         "https://console.cloud.google.com/sql/instances/fl-a/users?project=p-1"),
+        ("gcp.fairlead.dev/v1alpha1", "CloudSQLInstance", {"externalName": "fl-a"}, ""),
+        ("aws.fairlead.dev/v1alpha1", "RDSInstance", {"atProvider": {"dbInstanceArn": "arn:none"}}, ""),
+        ("onprem.fairlead.dev/v1alpha1", "PostgresDatabase", {"externalName": "orders"}, ""),
+    ],
+)  # fmt: skip
+def test_a_cloud_has_a_link(api_version: str, kind: str, status: JsonObject, link: str) -> None:
+    assert console_of({"apiVersion": api_version, "kind": kind, "status": status}) == link

@@ -6,12 +6,12 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 
 import pytest
 
-from fairlead import rollouts, waiting
+from fairlead import backups, rollouts, status, trace, waiting
 from fairlead.assets import assets
 from fairlead.exits import CommandError, Exit
 from fairlead.kube_options import USUAL
@@ -23,7 +23,7 @@ from fairlead.simulation.platform import CLAIMS, Platform
 from fairlead.yaml_files import objects_in
 from runtime import clock
 from runtime.kube import Kube
-from runtime.objects import CONFIG_MAPS, Key, Object, dumps, loads
+from runtime.objects import CONFIG_MAPS, EVENTS, Key, Object, dumps, loads
 from tests.simulation.cast import Cast
 from tests.simulation.history import PERSON, TEAM
 
@@ -45,36 +45,61 @@ waves of 1, 100%, each watched for 300 s; on failure: Halt
 
 
 _WAITED: Final = """
-0:00  good: no controller has looked at its newest spec yet
-0:00  good: Creating: PostgresDatabase good-database-ssovz3dgl4 is being created
+0:0x  good: no controller has looked at its newest spec yet
+0:0x  good: Creating: PostgresDatabase good-database-ssovz3dgl4 is being created
     (usually seconds)
-0:01  good: Ready
-0:00  good: nobody has deleted it yet
-0:00  good: Synced
-0:00  bad: no controller has looked at its newest spec yet
-0:00  bad: CompositionNotFound: there is no Composition 'postgres-onprm' for
+0:0x  good: Ready
+0:0x  good: nobody has deleted it yet
+0:0x  good: Synced
+0:0x  bad: no controller has looked at its newest spec yet
+0:0x  bad: CompositionNotFound: there is no Composition 'postgres-onprm' for
     this kind, did you mean 'postgres-onprem'?; known: postgres-onprem
 1:00  bad: Stalled: CompositionNotFound: there is no Composition
     'postgres-onprm' for this kind, did you mean 'postgres-onprem'?; known:
     postgres-onprem; next move: the developer (edit the claim)
-0:00  good: no controller has looked at its newest spec yet
-0:00  bad: gone
-0:00  good: Deleting: waits for PostgresDatabase good-database-ssovz3dgl4 to go
+0:0x  good: no controller has looked at its newest spec yet
+0:0x  bad: gone
+0:0x  good: Deleting: waits for PostgresDatabase good-database-ssovz3dgl4 to go
     (Delete) (usually seconds)
-0:01  good: gone
+0:0x  good: gone
 """
 
 
+_KEPT: Final = {
+    "aws": """
+RDSInstance db-FQWI57DFGPBPPQWHDPCD6K2NMD of claim team/orders: a backup of fl-orders-ihybl4eyns 12m ago, 20 GiB
+  back: claim orders in namespace team again, with spec.restoreFrom: {claim: orders, time: '2026-11-21T12:01:02Z'}
+  for good: aws rds delete-db-instance-automated-backup --dbi-resource-id db-FQWI57DFGPBPPQWHDPCD6K2NMD
+RDSInstance fl-final-fl-orders-ihybl4eyns-2720709f of claim team/orders: a backup of fl-orders-ihybl4eyns 11m ago, 20
+    GiB
+  back: claim orders in namespace team again, with spec.restoreFrom: {claim: orders}
+  for good: aws rds delete-db-snapshot --db-snapshot-identifier fl-final-fl-orders-ihybl4eyns-2720709f
+""",
+    "gcp": """
+CloudSQLInstance projects/fairlead-devcloud/backups/1795262528499 of claim team/orders: a backup of fl-orders-2zpel65635
+    10m ago, until 2027-11-21T12:02:08.499Z
+  back: claim orders in namespace team again, with spec.restoreFrom: {claim: orders}
+  for good: gcloud sql backups delete projects/fairlead-devcloud/backups/1795262528499
+""",
+    "onprem": """
+PostgresDatabase retired_20261121_orders_ssovz3dgl4 of claim team/orders: retired 12h ago
+  back: fairlead import write providerconfigs.onprem.fairlead.dev/default retired_20261121_orders_ssovz3dgl4 -n team
+  for good: write it so, adopt it, give it spec.deletionPolicy: Delete, and delete the object
+""",
+}
+
+
 @pytest.fixture
-def platform(monkeypatch: pytest.MonkeyPatch) -> Platform:
+def platform(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Platform:
     """Return a platform to which the commands connect."""
-    platform = Platform("commands", virtual_time.Trace(), clouds.described("onprem"))
+    cloud = getattr(request, "param", "onprem")
+    platform = Platform("commands", virtual_time.Trace(), clouds.described(cloud))
 
     @asynccontextmanager
     async def connect(_: object) -> AsyncIterator[Kube]:
         yield platform.server
 
-    for module in (rollouts, waiting):
+    for module in (backups, rollouts, status, trace, waiting):
         monkeypatch.setattr(module, "connected", connect)
     return platform
 
@@ -83,7 +108,7 @@ def platform(monkeypatch: pytest.MonkeyPatch) -> Platform:
 async def _at_work(platform: Platform, composition: Object) -> AsyncIterator[Cast]:
     platform.install((TEAM,), [composition])
     background = platform.background()
-    for process in ("composer", "onprem"):
+    for process in ("composer", platform.description.provider_process):
         await platform.start(process)
     yield Cast(platform, "commands")
     for process in tuple(platform.processes):
@@ -154,8 +179,23 @@ async def _waited(platform: Platform) -> None:
     async def wait(goal: Goal, *names: str, timeout_s: float = 600) -> Exit:
         return await waiting.wait(waiting.Wanted(names, goal, TEAM, timeout_s), said.append)
 
+    async def watch(name: str) -> list[tuple[str, int, str]]:
+        seen = list[tuple[str, int, str]]()
+        # It ends since there is no such claim any more.
+        with suppress(CommandError):
+            async for tree in trace.traces(name, namespace=TEAM, with_events=True):
+                seen.append((tree.reason, len(tree.children), "+".join(event.reason for event in tree.events)))
+        return seen
+
+    async def watch_all(states: list[dict[str, str]]) -> None:
+        async for fleet in status.statuses(status.Scope(TEAM)):
+            states += [{member.name: member.state.value for member in fleet.members}]
+
     async with _at_work(platform, shipped) as cast:
+        states = list[dict[str, str]]()
+        glancing = asyncio.create_task(watch_all(states))
         await cast.make(CLAIMS, good, spec)
+        watching = asyncio.create_task(watch("good"))
         exits = [await wait("ready", "good")]
         with pytest.raises(CommandError, match="not gone within 60 s: good: nobody has deleted it yet") as late:
             await wait("gone", "good", timeout_s=60)
@@ -164,10 +204,56 @@ async def _waited(platform: Platform) -> None:
         for key in (good, bad):
             await cast.remove(CLAIMS, key)
         exits.append(await wait("gone", "good", "bad"))
+        seen = await watching
+        await asyncio.sleep(5)
+        glancing.cancel()
 
     assert exits == [Exit.DONE, Exit.STALLED, Exit.DONE]
+    assert (seen[0], seen[-1][0]) == (("not seen yet", 1, ""), "Deleting")
+    assert ("Available", 2, "ChildCreated") in seen
+    assert (states[0], states[-1]) == ({"good": "waiting"}, {})
+    # The database of the claim is its own, and none that was made by hand.
+    assert {"good": "ready"} in states
+    assert {"good": "ready", "bad": "waiting"} in states
     assert late.value.exit_code is Exit.NOT_READY
-    assert "\n".join(wrapped(line, 80) for line in said) == _WAITED.strip("\n")
+    shown = "\n".join(wrapped(line, 80) for line in said)
+    assert re.sub(r"^0:0\d", "0:0x", shown, flags=re.MULTILINE) == _WAITED.strip("\n")
+
+
+@pytest.mark.parametrize("platform", ["aws", "gcp", "onprem"], indirect=True)
+def test_what_a_deleted_claim_keeps_is_listed_and_comes_back(platform: Platform) -> None:
+    virtual_time.run("backups", lambda: _kept(platform))
+
+
+async def _kept(platform: Platform) -> None:
+    cloud, claim = platform.description.name, Key(TEAM, "orders")
+    (shipped,) = objects_in(assets("compositions"), f"postgres-{cloud}.yaml")
+    spec: Object = {"version": "16", "size": "small", "deletionPolicy": "Snapshot"}
+    async with _at_work(platform, shipped) as cast:
+        await cast.make(CLAIMS, claim, spec)
+        await waiting.wait(waiting.Wanted(("orders",), "ready", TEAM, 7200), lambda _: None)
+        await cast.remove(CLAIMS, claim)
+        await waiting.wait(waiting.Wanted(("orders",), "gone", TEAM, 7200), lambda _: None)
+        await asyncio.sleep(600)
+        (none,) = await backups.backups("", USUAL, namespace=TEAM, claim="other")
+        (account,) = await backups.backups("", USUAL, namespace=TEAM, claim="orders")
+        shown = [line for item in account.kept for line in item.lines(clock.now())]
+        events = [event for event in platform.server.all_of(EVENTS).values() if event["regarding"]["name"] == "orders"]
+        last = max(events, key=lambda event: str(event["eventTime"]))
+        end = Exit.DONE
+        if cloud != "onprem":
+            await cast.make(CLAIMS, claim, {**spec, "restoreFrom": {"claim": "orders"}})
+            end = await waiting.wait(waiting.Wanted(("orders",), "ready", TEAM, 86400), lambda _: None)
+
+    assert (none.kept, account.complete) == ((), True)
+    assert {(item.how, item.namespace, item.claim) for item in account.kept} == {
+        ("retired" if cloud == "onprem" else "a backup", TEAM, "orders")
+    }
+    assert "\n".join(wrapped(line, 120) for line in shown) == _KEPT[cloud].strip("\n")
+    assert (last["reason"], end) == ("BackupTaken", Exit.DONE)
+    assert last["note"].endswith(
+        " of claim team/orders: kept (Snapshot); `fairlead backups -n team --claim orders` says how it comes back"
+    )
 
 
 async def _ended(said: list[str] | None = None) -> Report:

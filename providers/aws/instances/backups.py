@@ -8,7 +8,7 @@ from providers.aws.account import AwsAccount
 from providers.aws.instances import restores
 from providers.aws.instances.final_snapshots import failed_message, stem_of
 from providers.aws.models import RDSInstanceParameters
-from providers.external.client import Target
+from providers.external.client import KeptBackup, Target
 from runtime.errors import Blocked
 
 _FAILED = frozenset({"failed", "incompatible-restore"})
@@ -40,6 +40,17 @@ class InstanceBackups:
     async def restorable(self, target: Target[RDSInstanceParameters]) -> tuple[str, ...]:
         """Return the snapshots, and automated backups by their DbiResourceId, that a lost instance may begin with."""
         return await restores.own_backups(self._account, target)
+
+    async def kept(self) -> tuple[KeptBackup, ...]:
+        """List the snapshots that people or a deletion made, and the automated backups of what is gone."""
+        kept: list[KeptBackup] = []
+        async for answer in restores.kept_answers(self._account):
+            owner = restores.owner_of(answer)
+            if owner is not None:
+                database = str(answer.get("DBInstanceIdentifier", ""))
+                size_gib, taken_at = int(answer.get("AllocatedStorage") or 0), restores.taken_at(answer)
+                kept.append(KeptBackup(restores.id_of(answer), owner, database, taken_at, size_gib=size_gib))
+        return tuple(kept)
 
     async def snapshots(self, name: str, incarnation: str) -> list[dict[str, Any]]:
         """List the snapshots of an instance; of this incarnation where one is named."""

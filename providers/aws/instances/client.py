@@ -190,7 +190,15 @@ def clients(account: AwsAccount) -> Clients[RDSInstanceParameters, Facts]:
     """Return what serves instances; RDS has no operations: the instance's own state says when it is done."""
     made = instance_clients(account)
     try_login = made.reachability.try_login
-    return Clients(made.external, made.account, made.logins, made.backups, try_login=try_login, listed=made.external)
+    return Clients(
+        made.external,
+        made.account,
+        made.logins,
+        made.backups,
+        try_login=try_login,
+        listed=made.external,
+        keeps=made.backups,
+    )
 
 
 def _renamed_message(name: str, now: str, address: str) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -23,6 +24,7 @@ from providers.external.client import Target
 from providers.external.cloud_api.tags import owner_from
 from providers.external.ownership import Owner
 from runtime import kubectl
+from runtime.conditions import timestamp
 from runtime.errors import Blocked, Terminal
 
 Where = Target[RDSInstanceParameters]
@@ -71,11 +73,28 @@ async def own_backups(account: AwsAccount, target: Where) -> tuple[str, ...]:
     ]
     kept += [(_ends_at(answer), answer) async for answer in _backups(account)]
     own = [
-        (when, _id_of(answer))
+        (when, id_of(answer))
         for when, answer in kept
-        if target.owner.owns(_owner_of(answer)) and _may_have(target, answer)
+        if target.owner.owns(owner_of(answer)) and _may_have(target, answer)
     ]
     return tuple(name for _, name in sorted(own, reverse=True))
+
+
+async def kept_answers(account: AwsAccount) -> AsyncIterator[Answer]:
+    """Yield the snapshots that are not automated, and the automated backups of deleted instances."""
+    async for snapshot in account.pages("describe_db_snapshots", "list the snapshots", "DBSnapshots"):
+        if snapshot.get("Status") == "available" and snapshot.get("SnapshotType") != "automated":
+            yield snapshot
+    async for backup in _backups(account):
+        if backup.get("Status") == "retained":
+            yield backup
+
+
+def taken_at(answer: Answer) -> str:
+    """Return of when the data of a backup are (RFC 3339), empty where RDS does not say it."""
+    taken = answer.get("OriginalSnapshotCreateTime") or answer.get("SnapshotCreateTime")
+    when = taken or (answer.get("RestoreWindow") or {}).get("LatestTime")
+    return timestamp(when) if isinstance(when, datetime) else ""
 
 
 def _same_login(spec: RDSInstanceParameters, answer: Answer) -> None:
@@ -147,7 +166,7 @@ def _of_one_resource(owner: Owner, claim: str, kept: Kept) -> Kept:
     Raises:
         Terminal: `InvalidValue`: several are kept, and none by that name: one of them may not be taken for another.
     """
-    names = {former.resource for answers in kept for answer in answers if (former := _owner_of(answer)) is not None}
+    names = {former.resource for answers in kept for answer in answers if (former := owner_of(answer)) is not None}
     if len(names) > 1 and owner.resource not in names:
         raise Terminal(
             "InvalidValue",
@@ -156,7 +175,7 @@ def _of_one_resource(owner: Owner, claim: str, kept: Kept) -> Kept:
         )
     wanted = owner.resource if owner.resource in names else next(iter(names), "")
     living, backups, finals = (
-        [answer for answer in answers if (former := _owner_of(answer)) is not None and former.resource == wanted]
+        [answer for answer in answers if (former := owner_of(answer)) is not None and former.resource == wanted]
         for answers in kept
     )
     return living, backups, finals
@@ -200,29 +219,30 @@ def _backups(account: AwsAccount) -> AsyncIterator[Answer]:
     return account.pages("describe_db_instance_automated_backups", "list the automated backups", key)
 
 
-def _owner_of(answer: Answer) -> Owner | None:
+def owner_of(answer: Answer) -> Owner | None:
+    """Return whose a backup or an instance is by its tags, None where they do not say it."""
     return owner_from(decoded_tags(answer.get("TagList") or ()))
 
 
-def _id_of(answer: Answer) -> str:
+def id_of(answer: Answer) -> str:
     """Return by what a consent names it: a snapshot's identifier, else the DbiResourceId."""
     return str(answer.get("DBSnapshotIdentifier") or answer.get("DbiResourceId", ""))
 
 
 def _may_have(target: Where, answer: Answer) -> bool:
     """Return whether it is proven to be of this very namespace, or the platform agreed to it by its id."""
-    owner = _owner_of(answer)
+    owner = owner_of(answer)
     ours = owner is not None and owner.installation == target.owner.installation
     proven = ours and owner is not None and owner.namespace_uid == target.owner.namespace_uid != ""
-    return proven or _id_of(answer) in target.agreed
+    return proven or id_of(answer) in target.agreed
 
 
 def _refused(target: Where, answer: Answer) -> str:
     """Return whose it may be, and who can agree to it how."""
-    owner, backups = target.owner, (*target.agreed, _id_of(answer))
+    owner, backups = target.owner, (*target.agreed, id_of(answer))
     entries = ",".join(f"restoreFrom={backup}" for backup in backups)
     consent = kubectl.annotate(target.address, CONSENT, entries, overwrites=bool(target.agreed))
-    theirs = _owner_of(answer)
+    theirs = owner_of(answer)
     if theirs is not None and (theirs.installation, theirs.namespace) == (owner.installation, owner.namespace):
         whose = f"is not proven to be of this namespace {owner.namespace}: its uid is another one, or not recorded"
     else:
@@ -235,7 +255,7 @@ def _refused(target: Where, answer: Answer) -> str:
 
 def _is_of(owner: Owner, claim: str, answer: Answer) -> bool:
     """Return whether it was made for a claim of this name in a namespace of this name."""
-    former = _owner_of(answer)
+    former = owner_of(answer)
     return (
         former is not None
         and (former.installation, former.namespace) == (owner.installation, owner.namespace)

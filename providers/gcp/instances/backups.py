@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from providers.external.client import Target
+from providers.external.client import KeptBackup, Target
 from providers.gcp.account import GcpAccount
 from providers.gcp.instances.facts import Answer, member
 from providers.gcp.instances.instance_list import owner_in
@@ -16,7 +16,8 @@ from providers.gcp.models import CloudSQLInstanceParameters
 from runtime.errors import Blocked, Transient
 
 Where = Target[CloudSQLInstanceParameters]
-_DONE, _FAILED, _FINAL = "SUCCESSFUL", "FAILED", "FINAL"
+_DONE, _FAILED, _FINAL, _ON_DEMAND = "SUCCESSFUL", "FAILED", "FINAL", "ON_DEMAND"
+_BYTES_OF_A_GIB = 2**30
 
 
 class InstanceBackups:
@@ -52,6 +53,22 @@ class InstanceBackups:
         backups = await self._listed("list the backups of the project")
         return [backup for backup in backups if backup.get("state") == _DONE]
 
+    async def kept(self) -> tuple[KeptBackup, ...]:
+        """List the backups that are not a living instance's own."""
+        return tuple(
+            KeptBackup(
+                str(backup["name"]),
+                owner,
+                str(backup.get("instance", "")).rpartition("/")[2].rpartition(":")[2],
+                _made_at(backup),
+                str(backup.get("expiryTime", "")),
+                _gib(backup.get("maxChargeableBytes")),
+            )
+            for backup in await self.whole()
+            if backup.get("type") in (_FINAL, _ON_DEMAND)
+            and (owner := owner_in(member(backup, "instanceSettings"))) is not None
+        )
+
     async def _of(self, name: str, incarnation: str) -> list[dict[str, Any]]:
         """Return the backups of an instance, the newest first; of this incarnation where one is named."""
         backups = await self._listed(f"list the backups of {name}", filter=f"instance:{name}")
@@ -81,3 +98,9 @@ def _is_of_instance(backup: Answer, name: str, incarnation: str) -> bool:
 
 def _made_at(backup: Answer) -> str:
     return str(member(backup, "backupInterval").get("endTime", ""))
+
+
+def _gib(written: object) -> int:
+    """Return GiB, rounded up, of a number of bytes that Google writes as a text; 0 for none."""
+    text = str(written or "")
+    return -(-int(text) // _BYTES_OF_A_GIB) if text.isdecimal() else 0

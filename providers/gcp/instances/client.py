@@ -216,4 +216,4 @@ def clients(account: GcpAccount) -> Clients[CloudSQLInstanceParameters, Facts]:
     instances = InstanceList(account)
     backups = InstanceBackups(account)
     external = SqlInstances(account, instances, backups)
-    return Clients(external, instances, backups=backups, operations=account, listed=external)
+    return Clients(external, instances, backups=backups, operations=account, listed=external, keeps=backups)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
 from apis import names
+from apis.teardown import DeletionPolicy
 from composer.claim.decide import Annotate, Orphan, RemoveFinalizer
 from composer.claim.deletion import blocker
+from composer.claim.deletion_pass import kept_note
 from composer.claim.outcomes import finalizer_note, instruction_note
 from composer.claim.report import NOBODY, Pauser, pauser, report_pause
 from composer.claim.snapshot import ObservedChild
@@ -23,6 +26,7 @@ from tests.composer.factories import (
     desired,
     entry,
     live,
+    observed,
     snapshot,
 )
 
@@ -136,3 +140,29 @@ def test_a_foreign_child_that_is_released_is_noted_once() -> None:
     assert "made again" in recreated.message
     # Its deletion was noted when it was instructed.
     assert finalizer_note(going, RemoveFinalizer(entry("data", VOLUME), VOLUME, stored)) is None
+
+
+@pytest.mark.parametrize(
+    ("policy", "fields", "reason", "begin"),
+    [
+        ("Orphan", {}, "LetGo", "PostgresDatabase orders_x of claim shop/orders: kept (Orphan); `fairlead backups"),
+        (
+            "Snapshot",
+            {"outcome": "u/Snapshot"},
+            "BackupTaken",
+            "PostgresDatabase orders_x of claim shop/orders: kept (",
+        ),
+        ("Snapshot", {"outcome": "u/Delete"}, "", ""),
+        ("Delete", {}, "", ""),
+        ("Orphan", {"external_reference": {}}, "", ""),
+    ],
+)
+def test_the_last_event_of_a_claim_says_what_is_kept(
+    policy: DeletionPolicy, fields: dict[str, Any], reason: str, begin: str
+) -> None:
+    known = observed(stored=None, **{"external_reference": {"external-name": "orders_x"}, **fields})
+
+    note = kept_note(snapshot(known), policy)
+
+    assert (note.reason if note else "") == reason
+    assert begin in (note.message if note else "")
