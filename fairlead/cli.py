@@ -114,16 +114,23 @@ def up(*, clouds: Clouds = "", node: Annotated[bool, Parameter(negative="")] = F
 
 
 @app.command
-def down(*, keep_data: Annotated[bool, Parameter(negative="")] = False) -> Exit:
-    """Stop the platform of `up` and delete its claims and databases.
+def down(
+    *,
+    keep_data: Annotated[bool, Parameter(negative="")] = False,
+    yes: Annotated[bool, Parameter(name=["--yes", "-y"], negative="")] = False,
+) -> Exit:
+    """Stop the platform of `up` and delete its claims and databases, once that was agreed to.
 
     Args:
         keep_data: Delete nothing: the next `up` goes on where this one ended.
+        yes: Do not ask. Without a terminal nobody can be asked, and nothing is deleted without this.
     """
     import asyncio
 
     from fairlead import platform
 
+    if not (yes or keep_data):
+        platform.agree_to_deletion()
     asyncio.run(platform.down(keep_data=keep_data))
     return Exit.DONE
 
@@ -263,12 +270,16 @@ def explain(reason: str = "", /) -> Exit:
 
 @app.command
 def completion(shell: Literal["bash", "zsh", "fish"], /) -> Exit:
-    """Print what completes our commands and options in a shell: source <(fairlead completion bash).
+    """Print what completes our commands, options and names in a shell: source <(fairlead completion bash).
+
+    Commands and options are in the script; for names of claims, namespaces and Compositions the API server is asked.
 
     Args:
         shell: Which shell. zsh takes it as a file `_fairlead` on its `fpath`, fish as one in its folder `completions`.
     """
-    print(app.generate_completion(prog_name="fairlead", shell=shell), end="")
+    from fairlead.completing import NAMES_OF_SHELLS
+
+    print(app.generate_completion(prog_name="fairlead", shell=shell), end=NAMES_OF_SHELLS[shell])
     return Exit.DONE
 
 
