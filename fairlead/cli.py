@@ -15,7 +15,7 @@ from typing import Annotated, Literal
 from cyclopts import App, CycloptsError, Parameter
 
 from devcloud import clouds as simulated
-from fairlead import cli_import, cli_install, cli_live, cli_migrate, cli_offerings, cli_plan
+from fairlead import cli_import, cli_install, cli_live, cli_migrate, cli_new, cli_offerings, cli_plan
 from fairlead.exits import CommandError, Exit
 from fairlead.printing import to_errors, to_output
 
@@ -360,6 +360,7 @@ def run_tests(
 cli_plan.add_to(app)
 cli_offerings.add_to(app)
 cli_install.add_to(app)
+cli_new.add_to(app, crd)
 cli_live.add_to(app)
 cli_import.add_to(app)
 cli_migrate.add_to(app)
