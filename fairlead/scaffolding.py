@@ -105,6 +105,8 @@ def _crd(new: NewKind, shipped: Object) -> Object:
     (version,) = spec["versions"]
     schema = version["schema"]["openAPIV3Schema"]
     schema["description"] = f"A claim for a {new.kind}. The platform team's Compositions decide what serves it."
+    # Rules on what only a database has.
+    schema.pop("x-kubernetes-validations", None)
     read = {item.encode_name for item in msgspec.structs.fields(ClaimSpec)}
     kept = {name: below for name, below in schema["properties"]["spec"]["properties"].items() if name in read}
     size = {
