@@ -164,8 +164,7 @@ async def down(progress: Progress, *, keep_data: bool = False, folder: Path | No
     """
     home = folder or state_home()
     async with _alone(home, progress):
-        # An interrupted `up` leaves parts.
-        was_there = _state_file(home).exists() or (home / "plane").exists()
+        was_there = has_data(folder=home)
         # Not by the state, which may be damaged: all that could be there.
         all_clouds = clouds.all_clouds()
         # First those who might still write.
@@ -181,6 +180,13 @@ async def down(progress: Progress, *, keep_data: bool = False, folder: Path | No
                 cloud.erase(home / cloud.name)
             remove_tree(home)
     return was_there
+
+
+def has_data(*, folder: Path | None = None) -> bool:
+    """Return whether there is anything that `down` would delete."""
+    home = folder or state_home()
+    # An interrupted `up` leaves parts.
+    return _state_file(home).exists() or (home / "plane").exists()
 
 
 async def prepare(assets: Assets, namespaces: Sequence[str], *, folder: Path | None = None) -> tuple[str, ...]:

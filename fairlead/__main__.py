@@ -7,6 +7,11 @@ _EXTRA = frozenset({"cyclopts", "rich"})
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
+    if sys.argv[1:2] == ["__complete"]:
+        from fairlead import completing
+
+        completing.main()
+        return
     try:
         from fairlead import cli
     except ModuleNotFoundError as error:

@@ -17,7 +17,17 @@ from typing import Annotated, Literal
 from cyclopts import App, CycloptsError, Parameter
 
 from devcloud import clouds as simulated
-from fairlead import cli_fleet, cli_import, cli_live, cli_migrate, cli_offerings, cli_plan, cli_rollout
+from fairlead import (
+    cli_fleet,
+    cli_import,
+    cli_install,
+    cli_live,
+    cli_migrate,
+    cli_new,
+    cli_offerings,
+    cli_plan,
+    cli_rollout,
+)
 from fairlead.exits import CommandError, Exit
 from fairlead.printing import to_errors, to_output
 
@@ -133,16 +143,23 @@ def up(*, clouds: Clouds = "", node: Annotated[bool, Parameter(negative="")] = F
 
 
 @app.command
-def down(*, keep_data: Annotated[bool, Parameter(negative="")] = False) -> Exit:
-    """Stop the platform of `up` and delete its claims and databases.
+def down(
+    *,
+    keep_data: Annotated[bool, Parameter(negative="")] = False,
+    yes: Annotated[bool, Parameter(name=["--yes", "-y"], negative="")] = False,
+) -> Exit:
+    """Stop the platform of `up` and delete its claims and databases, once that was agreed to.
 
     Args:
         keep_data: Delete nothing: the next `up` goes on where this one ended.
+        yes: Do not ask. Without a terminal nobody can be asked, and nothing is deleted without this.
     """
     import asyncio
 
     from fairlead import platform
 
+    if not (yes or keep_data):
+        platform.agree_to_deletion()
     asyncio.run(platform.down(keep_data=keep_data))
     return Exit.DONE
 
@@ -282,12 +299,16 @@ def explain(reason: str = "", /) -> Exit:
 
 @app.command
 def completion(shell: Literal["bash", "zsh", "fish"], /) -> Exit:
-    """Print what completes our commands and options in a shell: source <(fairlead completion bash).
+    """Print what completes our commands, options and names in a shell: source <(fairlead completion bash).
+
+    Commands and options are in the script; for names of claims, namespaces and Compositions the API server is asked.
 
     Args:
         shell: Which shell. zsh takes it as a file `_fairlead` on its `fpath`, fish as one in its folder `completions`.
     """
-    print(app.generate_completion(prog_name="fairlead", shell=shell), end="")
+    from fairlead.completing import NAMES_OF_SHELLS
+
+    print(app.generate_completion(prog_name="fairlead", shell=shell), end=NAMES_OF_SHELLS[shell])
     return Exit.DONE
 
 
@@ -368,6 +389,8 @@ def run_tests(
 cli_plan.add_to(app)
 cli_fleet.add_to(app)
 cli_offerings.add_to(app)
+cli_install.add_to(app)
+cli_new.add_to(app, crd)
 cli_live.add_to(app)
 cli_rollout.add_to(app)
 cli_import.add_to(app)

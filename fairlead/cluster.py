@@ -86,6 +86,13 @@ def current_namespace(server: Server) -> str:
     return next((namespace for namespace in namespaces if namespace), "default")
 
 
+def contexts(server: Server) -> list[str]:
+    """Return the names of the contexts of the kubeconfigs that are meant; none where these cannot be read."""
+    named = [str(path)] if (path := server.kubeconfig or default_kubeconfig()) else _in_variable()
+    listed = (entry for path in named for entry in _read(path).get("contexts") or ())
+    return [str(entry.get("name")) for entry in listed if isinstance(entry, dict)]
+
+
 def _read(path: str) -> dict[str, Any]:
     """Read a kubeconfig as far as it can be: what is wrong with it is the connection's to say."""
     try:

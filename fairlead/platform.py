@@ -85,6 +85,27 @@ def _reviewed() -> Assets:
     return Assets(crds=assets("crds"), compositions=assets("compositions"), deploy=assets("deploy"))
 
 
+def agree_to_deletion() -> None:
+    """Ask whether the platform's data may be deleted, where there are any.
+
+    Raises CommandError (refused) where the answer is no, or where nobody can be asked.
+    """
+    if not platform.has_data():
+        return
+    us = command()
+    if not sys.stdin.isatty():
+        text = f"deletes all claims and databases of the platform: say {us} down --yes, or --keep-data"
+        raise CommandError(text, exit_code=Exit.REFUSED)
+    talk("fairlead: this deletes all claims and databases of the platform of this user")
+    try:
+        answer = input("Delete them? [y/N] ")
+    except EOFError:
+        answer = ""
+    if answer.strip().lower() not in ("y", "yes"):
+        text = f"nothing was stopped and nothing deleted; {us} down --keep-data stops it"
+        raise CommandError(text, exit_code=Exit.REFUSED)
+
+
 async def down(*, keep_data: bool) -> None:
     """Stop the platform; delete its data unless they are kept."""
     was_there = await platform.down(talk, keep_data=keep_data)

@@ -133,10 +133,12 @@ class _Library:
                 )
 
 
-def run_tests(path: Path, *, crds: Path | None = None, update: bool = False) -> tuple[Result, ...]:
+def run_tests(
+    path: Path, *, crds: Path | None = None, update: bool = False, only: Path | None = None
+) -> tuple[Result, ...]:
     """Run the tests of a folder of Compositions; with `update`, write golden files anew instead of comparing.
 
-    `crds` is a file or folder with kinds beside ours.
+    `crds` is a file or folder with kinds beside ours; `only`: the one file of tests that is run.
 
     Raises CommandError when a test or Composition cannot be read, or there is no test.
     """
@@ -153,7 +155,8 @@ def run_tests(path: Path, *, crds: Path | None = None, update: bool = False) -> 
         raise invalid(path, f"holds no test: a document of kind {_KIND} in the folder {folder}")
     environments = Context.of(documents_in(path)).environments
     library = _Library(compositions, environments, kinds_in(crds) if crds else {})
-    return tuple(_run(test, library, update=update) for test in documents)
+    chosen = (test for test in documents if only in (None, test.path))
+    return tuple(_run(test, library, update=update) for test in chosen)
 
 
 def exit_of(results: tuple[Result, ...]) -> Exit:

@@ -91,6 +91,8 @@ class _Search:
             fields.append(self._field(plain, path, schema, reads))
         named = [name for name in declared if not any(_is_within(known.path, name) for known in fields)]
         fields += [_of_map(name, declared[name]) for name in named]
+        # An API server has them by name: here first those that every claim has, then those with a table.
+        fields.sort(key=lambda field: (not field.required, not any(item.means for item in field.values)))
         return Offerings(fields=tuple(fields), regions=self._regions(schema))
 
     def _field(

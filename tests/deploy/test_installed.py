@@ -13,6 +13,7 @@ import contextlib
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -97,7 +98,8 @@ def _programs(folder: Path, plane: Plane) -> None:
     folder.mkdir()
     kubectl = _KUBECTL.format(kubectl=plane.programs.kubectl, config=plane.kubeconfig)
     helm = f'exec {helm_program.program()} --kubeconfig {plane.kubeconfig} "$@"\n'
-    for name, text in {**_STUBS, "kubectl": kubectl, "helm": helm}.items():
+    ours = f'KUBECONFIG={plane.kubeconfig} PYTHONPATH={ROOT} exec {sys.executable} -m fairlead "$@"\n'
+    for name, text in {**_STUBS, "kubectl": kubectl, "helm": helm, "fairlead": ours}.items():
         (folder / name).write_text(f"#!/bin/sh\n{_RECORD}{text}")
         (folder / name).chmod(0o700)
 

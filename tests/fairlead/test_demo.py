@@ -64,14 +64,14 @@ def shell(tmp_path: Path, control_plane_programs: Programs) -> Iterator[Shell]:
     kept = {name: value for name, value in os.environ.items() if name not in {"KUBECONFIG", "FAIRLEAD_POSTGRES"}}
     made = Shell(kept | ours)
     yield made
-    made.fairlead("down")
+    made.fairlead("down", "--yes")
 
 
 def test_the_story_is_interrupted_run_again_goes_on_in_a_simulated_cloud_and_ends(shell: Shell) -> None:
     _on_prem(shell)
     in_clouds(shell, {"aws": "RDSInstance/orders-instance"})
 
-    assert shell.fairlead("down").returncode == 0
+    assert shell.fairlead("down", "--yes").returncode == 0
     assert "not up" in shell.fairlead("env").stderr
 
 

@@ -6,10 +6,12 @@ import os
 import subprocess
 import sys
 from importlib import metadata
+from io import StringIO
 from pathlib import Path
 
 import pytest
 
+from devcloud.paths import state_home
 from fairlead.cli import run
 from fairlead.exits import Exit
 
@@ -53,6 +55,34 @@ def test_a_cache_that_cannot_be_made_is_reported_in_a_sentence(
 
     assert run([command]) == 1
     assert "cannot be made: Not a directory; set XDG_CACHE_HOME" in capsys.readouterr().err
+
+
+class _Typed(StringIO):
+    """What a person types at a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("stdin", "code"),
+    [(StringIO("y\n"), 7), (_Typed("\n"), 7), (_Typed(""), 7), (_Typed("Yes\n"), 0)],
+    ids=["no terminal", "return", "an end", "yes"],
+)
+def test_what_nobody_agreed_to_is_not_deleted(
+    stdin: StringIO, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr("sys.stdin", stdin)
+    assert run(["down"]) == 0, "nothing is up, and nobody is asked"
+    plane = state_home() / "plane"
+    plane.mkdir(parents=True)
+
+    assert run(["down"]) == code
+    assert plane.exists() is (code == 7)
+    assert ("say fairlead down --yes" in capsys.readouterr().err) is not stdin.isatty()
+    assert run(["down", "--yes"]) == 0
+    assert not plane.exists()
 
 
 def test_an_interrupt_ends_with_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from devcloud.controlplane.plane import Plane
+from fairlead.cli import run
 from tests.apiserver.policies.actors import COMPOSER, DEVELOPER, IDENTITY, PREFIX, As
 from tests.support.api import Api, JsonObject
 from tests.support.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, CRD
@@ -77,3 +78,12 @@ async def test_claims_of_an_own_kind_are_guarded_once_bound(caches: str, api: Ap
     await composer.request("PUT", f"{caches}/kept/status", stored | status)
     await developer.merge(f"{caches}/kept", {"spec": {"deletionProtection": False}})
     await developer.request("DELETE", f"{caches}/kept")
+
+
+async def test_what_crd_new_writes_is_taken_by_an_api_server(people: Plane, tmp_path: Path) -> None:
+    assert run(["crd", "new", "Queue", "--group", "queues.example.org", "-o", str(tmp_path)]) == 0
+    files = (f"--filename={tmp_path}/{folder}" for folder in ("crds", "deploy", "compositions/queue-plain.yaml"))
+
+    answer = await people.kubectl.run("apply", "--server-side", "--dry-run=server", *files)
+
+    assert answer.count("serverside-applied (server dry run)") == 8
