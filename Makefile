@@ -81,7 +81,7 @@ simulate: .venv/.synced ## LIVES=n lives by SEED=n, PROFILE=short or long, of co
 
 faults: LIVES = 20000
 faults: SEED = 100
-faults: .venv/.synced ## 20 minutes of short lives, the contract at every moment, an end without its inputs, an uninstall
+faults: .venv/.synced ## 20 minutes of short lives, the contract at every moment, an end without its inputs, an uninstall, planned edits
 	@$(BIN)/python -m devcloud.controlplane
 	@log=$$(mktemp); failed=0; \
 	$(BIN)/python -m tests.simulation --profile short --lives $(LIVES) --seed $(SEED) --jobs 2 --minutes 20 || failed=1; \

@@ -45,6 +45,7 @@ CONFIG: Final[Mapping[str, Any]] = {
     "adminSecretRef": {"name": "onprem-admin"},
     "caBundle": authority().decode(),
 }
+_NAME: Final = re.compile(r'"([^"]+)"')
 _CHANGE: Final = re.compile(r'(CREATE|ALTER|DROP) DATABASE "([^"]+)"( RENAME)?')
 _VERBS: Final = {"CREATE": "create", "ALTER": "change", "DROP": "delete"}
 
@@ -154,7 +155,9 @@ class OnPrem:
         finally:
             backend.end()
         if _CHANGE.match(sql) is None:
-            self.history.append(Made(clock.monotonic(), STRANGER, "roles.change", SERVER, "", had=True))
+            role = _NAME.search(sql)
+            name = role[1] if role else ""
+            self.history.append(Made(clock.monotonic(), STRANGER, "roles.change", SERVER, name, had=True))
         return sql
 
     def carry_out(

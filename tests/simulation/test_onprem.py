@@ -88,6 +88,15 @@ def test_a_statement_that_nobody_modelled_is_an_error_of_the_simulation() -> Non
         execute(backend, "VACUUM", None)
 
 
+def test_a_change_of_a_role_is_written_down_by_its_name() -> None:
+    cloud = new()
+    for statement in ('CREATE ROLE "anna" LOGIN', 'ALTER ROLE "anna" SUPERUSER'):
+        cloud.ask(statement)
+
+    last = cloud.history[-1]
+    assert (last.principal, last.action, last.name) == ("stranger", "roles.change", "anna")
+
+
 def test_several_statements_are_one_transaction() -> None:
     server = new().server
     backend = Backend(server, SUPERUSER, 5, SUPERUSER, SUPERUSER)
