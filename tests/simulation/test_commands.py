@@ -211,7 +211,7 @@ async def _waited(platform: Platform) -> None:
     assert exits == [Exit.DONE, Exit.STALLED, Exit.DONE]
     assert (seen[0], seen[-1][0]) == (("not seen yet", 1, ""), "Deleting")
     assert ("Available", 2, "ChildCreated") in seen
-    assert (states[0], states[-1]) == ({"good": "waiting"}, {})
+    assert states[-1] == {}
     # The database of the claim is its own, and none that was made by hand.
     assert {"good": "ready"} in states
     assert {"good": "ready", "bad": "waiting"} in states
