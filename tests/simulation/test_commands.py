@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import pytest
 
+from apis import names
 from fairlead import backups, rollouts, status, trace, waiting
 from fairlead.assets import assets
 from fairlead.exits import CommandError, Exit
@@ -31,6 +32,7 @@ pytestmark = pytest.mark.slow
 
 _ENVIRONMENT = Key("fairlead-system", "limits")
 _NAME: Final = "postgres-onprem"
+_DATABASE: Final = "/spec/resources/0/template/spec/forProvider"
 _PAUSED: Final = """
 revision 2, wave 1 of 2, is paused: 1 of 4 claims have it; remove annotation
   fairlead.dev/paused of the Composition to go on
@@ -156,14 +158,20 @@ async def _rolled_out(platform: Platform) -> None:
         with pytest.raises(CommandError, match="had other environments: ConfigMap limits") as refused:
             await rollouts.undo(_NAME, rollouts.Undo(), USUAL)
         await rollouts.undo(_NAME, rollouts.Undo(environments=True), USUAL)
-        undone = await _ended()
+        undone, before = await _ended(), sizes()
+        await cast.edit(names.COMPOSITIONS, Key("", _NAME), f"{_DATABASE}/connectionLimit", 40)
+        edited = (await _ended()).exit, sizes()
+        await rollouts.undo(_NAME, rollouts.Undo(), USUAL)
+        again = await _ended()
 
     assert re.sub(r"-[0-9a-f]{10}$", "-HASH", shown, flags=re.MULTILINE) == _PAUSED.strip("\n")
     assert (paused.phase, paused.exit, halfway) == ("Paused", Exit.NOT_READY, {20: 3, 33: 1})
     assert (finished.exit, everywhere) == (Exit.DONE, {33: 4})
     assert "revision 2, wave 2 of 2: 4 of 4 claims have it and are watched for a while" in said
     assert refused.value.exit_code is Exit.REFUSED
-    assert (undone.rows[0].number, undone.exit, sizes()) == (3, Exit.DONE, {20: 4})
+    assert (undone.rows[0].number, undone.exit, before) == (3, Exit.DONE, {20: 4})
+    assert edited == (Exit.DONE, {40: 4})
+    assert (again.rows[0].number, again.exit, sizes()) == (5, Exit.DONE, {20: 4})
 
 
 def test_a_claim_is_waited_for_until_it_is_ready_stalled_or_gone(platform: Platform) -> None:
