@@ -45,17 +45,21 @@ async def traces(
         discovery = Discovery(kube)
         target = await _named(discovery, words, namespace, server)
         before: object = None
-        while True:
-            places = await _places(kube, discovery, target)
-            of_events = [(EVENTS, target[1].namespace or "default")] if with_events else []
-            async with Followed.begin(kube, [*places, *of_events]) as followed:
-                while await _places(kube, discovery, target) == places:
-                    tree = await _gathered(kube, discovery, target, with_events=with_events)
-                    if _without_ages(tree) != before:
-                        yield tree
-                    before = _without_ages(tree)
-                    await followed.change()
-                    await asyncio.sleep(_SETTLED_S)
+        try:
+            while True:
+                places = await _places(kube, discovery, target)
+                of_events = [(EVENTS, target[1].namespace or "default")] if with_events else []
+                async with Followed.begin(kube, [*places, *of_events]) as followed:
+                    while await _places(kube, discovery, target) == places:
+                        tree = await _gathered(kube, discovery, target, with_events=with_events)
+                        if _without_ages(tree) != before:
+                            yield tree
+                        before = _without_ages(tree)
+                        await followed.change()
+                        await asyncio.sleep(_SETTLED_S)
+        except CommandError as error:
+            if before is None or not isinstance(error.__cause__, NotFound):
+                raise
 
 
 async def _named(
