@@ -161,7 +161,11 @@ async def _rolled_out(platform: Platform) -> None:
         undone, before = await _ended(), sizes()
         await cast.edit(names.COMPOSITIONS, Key("", _NAME), f"{_DATABASE}/connectionLimit", 40)
         edited = (await _ended()).exit, sizes()
+        # It begins paused, and goes on when the pause ends by itself.
+        await rollouts.pause(_NAME, until="30m", reason="", server=USUAL)
         await rollouts.undo(_NAME, rollouts.Undo(), USUAL)
+        held = (await _ended()).phase, sizes()
+        await asyncio.sleep(1800)
         again = await _ended()
 
     assert re.sub(r"-[0-9a-f]{10}$", "-HASH", shown, flags=re.MULTILINE) == _PAUSED.strip("\n")
@@ -171,6 +175,7 @@ async def _rolled_out(platform: Platform) -> None:
     assert refused.value.exit_code is Exit.REFUSED
     assert (undone.rows[0].number, undone.exit, before) == (3, Exit.DONE, {20: 4})
     assert edited == (Exit.DONE, {40: 4})
+    assert held == ("Paused", {40: 4})
     assert (again.rows[0].number, again.exit, sizes()) == (5, Exit.DONE, {20: 4})
 
 
