@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Final, Literal
 
 from apis import names
-from fairlead.cluster import connected
+from fairlead.cluster import connected, refuse_unknown_namespace
 from fairlead.discovery import Discovery
 from fairlead.fleet import Fleet, Listed, Member, State, counts_of, fleet_of
 from fairlead.imports.following import Followed
@@ -59,7 +59,10 @@ class Kinds:
 async def status(scope: Scope) -> Fleet:
     """Return how the fleet fares now. Raises CommandError and ApiError."""
     async with connected(scope.server) as kube:
-        return fleet_of(await looked_at(kube, await kinds_of(kube), scope), clock.now())
+        fleet = fleet_of(await looked_at(kube, await kinds_of(kube), scope), clock.now())
+        if scope.namespace and not fleet.members:
+            await refuse_unknown_namespace(kube, scope.namespace)
+        return fleet
 
 
 async def statuses(scope: Scope) -> AsyncIterator[Fleet]:

@@ -203,11 +203,15 @@ async def _waited(platform: Platform) -> None:
             states += [{member.name: member.state.value for member in fleet.members}]
 
     async with _at_work(platform, shipped) as cast:
+        with pytest.raises(CommandError, match="namespace taem does not exist, did you mean 'team'"):
+            await status.status(status.Scope("taem"))
         states = list[dict[str, str]]()
         glancing = asyncio.create_task(watch_all(states))
         await cast.make(CLAIMS, good, spec)
         watching = asyncio.create_task(watch("good"))
         exits = [await wait("ready", "good")]
+        words = (f"composition/{_NAME}", "onprempc/default", "postgresdatabase/good-database-ssovz3dgl4")
+        others = [await trace.trace(word, namespace=TEAM) for word in words]
         with pytest.raises(CommandError, match="not gone within 60 s: good: nobody has deleted it yet") as late:
             await wait("gone", "good", timeout_s=60)
         await cast.make(CLAIMS, bad, {**spec, "compositionRef": {"name": "postgres-onprm"}})
@@ -220,6 +224,11 @@ async def _waited(platform: Platform) -> None:
         glancing.cancel()
 
     assert exits == [Exit.DONE, Exit.STALLED, Exit.DONE]
+    assert [(tree.reason, tree.owner) for tree in others] == [
+        ("Accepted", ""),
+        ("Connected", ""),
+        ("Available", "good"),
+    ]
     assert (seen[0], seen[-1][0]) == (("not seen yet", 1, ""), "Deleting")
     assert ("Available", 2, "ChildCreated") in seen
     assert states[-1] == {}
