@@ -78,6 +78,24 @@ class Kept:
             return f"aws rds delete-db-instance-automated-backup --dbi-resource-id {self.name}"
         return f"aws rds delete-db-snapshot --db-snapshot-identifier {self.name}"
 
+    def json(self) -> Object:
+        """Return it as plain JSON data."""
+        return {
+            "config": self.config,
+            "kind": self.kind,
+            "name": self.name,
+            "how": self.how,
+            "namespace": self.namespace,
+            "claim": self.claim,
+            "resource": self.resource,
+            "database": self.database,
+            "since": timestamp(self.since) if self.since else None,
+            "until": self.until or None,
+            "sizeGiB": self.size_gib or None,
+            "back": self.back,
+            "forGood": self.for_good,
+        }
+
     def lines(self, now: datetime) -> Iterator[str]:
         """Yield what people read."""
         age = f" {age_text(now - self.since)} ago" if self.since else ""

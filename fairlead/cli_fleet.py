@@ -116,8 +116,6 @@ def backups(
     """
     import asyncio
 
-    import msgspec
-
     from fairlead import backups as keeping
     from fairlead.output import show_json
     from fairlead.printing import to_output
@@ -125,8 +123,7 @@ def backups(
 
     accounts = asyncio.run(keeping.backups(config, server, namespace=namespace or "", claim=claim))
     if output == "json":
-        kept = [msgspec.to_builtins(item) | {"back": item.back, "forGood": item.for_good}
-                for account in accounts for item in account.kept]  # fmt: skip
+        kept = [item.json() for account in accounts for item in account.kept]
         show_json({"schemaVersion": 1, "complete": all(account.complete for account in accounts), "kept": kept})
         return Exit.DONE
     for account in accounts:

@@ -120,13 +120,13 @@ async def existing(kube: Kube, resource: Resource, key: Key) -> Object:
         return await kube.get(resource, key)
     except NotFound as error:
         if resource.namespaced:
-            await _refuse_unknown_namespace(kube, key.namespace)
+            await refuse_unknown_namespace(kube, key.namespace)
         where = f" in namespace {key.namespace}" if resource.namespaced else ""
         known = await _known(kube, resource, key.namespace if resource.namespaced else "")
         raise CommandError(f"there is no {resource.kind} {key.name}{where}{_instead(resource, key, known)}") from error
 
 
-async def _refuse_unknown_namespace(kube: Kube, name: str) -> None:
+async def refuse_unknown_namespace(kube: Kube, name: str) -> None:
     """Raise CommandError where there is no such namespace; whoever may not ask learns nothing of namespaces."""
     try:
         await kube.get(NAMESPACES, Key("", name))

@@ -15,7 +15,10 @@ from runtime.objects import Key, Object, Resource
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What one ProviderConfig's account holds: an entry (`kind`, `name`, `namespace`, `claim`, `resource`) each."""
+    """What one ProviderConfig's account holds.
+
+    Each entry has `kind` and `name`, and where they are known `namespace`, `claim`, `resource` and `since`.
+    """
 
     config: str
     complete: bool
@@ -26,7 +29,8 @@ class Account:
         for item in self.items:
             claim = f" of {item.get('namespace', '?')}/{item['claim']}" if item.get("claim") else ""
             resource = f" ({item['resource']})" if item.get("resource") else ""
-            yield f"{self.config}: {item['kind']} {item['name']}{claim}{resource}"
+            since = f", since {item['since']}" if item.get("since") else ""
+            yield f"{self.config}: {item['kind']} {item['name']}{claim}{resource}{since}"
         if not self.complete:
             yield f"{self.config}: not every list was whole, there may be more; see the condition of {self.config}"
 

@@ -14,7 +14,7 @@ from fairlead.tree import is_claim
 from fairlead.usual_times import usual_time
 from runtime.conditions import conditions_of
 from runtime.kstatus import kstatus
-from runtime.objects import Object, deleting, generation_of
+from runtime.objects import Object, deleting, generation_of, status_of
 
 Goal: TypeAlias = Literal["ready", "synced", "gone"]
 _TYPES: Mapping[Goal, str] = {"ready": "Ready", "synced": "Synced"}
@@ -63,9 +63,19 @@ def _doing(obj: Object, conditions: Mapping[str, Object]) -> str:
     if max(seen, default=-1) < generation:
         return "no controller has looked at its newest spec yet"
     condition = speaking(conditions)
-    reason = str(condition.get("reason", ""))
-    usual = usual_time(cloud_of(obj), reason)
-    return f"{reason}: {condition.get('message', '')}" + (f" ({usual})" if usual else "")
+    reason, message = str(condition.get("reason", "")), str(condition.get("message", ""))
+    usual = "" if _is_of_a_setting(obj, message) else usual_time(cloud_of(obj), reason)
+    return f"{reason}: {message}" + (f" ({usual})" if usual else "")
+
+
+def _is_of_a_setting(claim: Object, message: str) -> bool:
+    """Return whether a message is of something without data, as a group or a rule, which takes no such time."""
+    named = [
+        entry
+        for entry in status_of(claim).get("inventory") or ()
+        if f"{entry.get('kind')} {entry.get('name')}" in message or f"resource '{entry.get('resource')}'" in message
+    ]
+    return bool(named) and not any(entry.get("stateful") for entry in named)
 
 
 def _of_another_operator(obj: Object, goal: Goal) -> Progress:

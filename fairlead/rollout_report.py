@@ -68,6 +68,12 @@ class Report:
         return self.exit is not Exit.NOT_READY or (self.is_seen and self.phase == "Paused")
 
     @property
+    def progress(self) -> str:
+        """How far it is, with how many wait and why, in one sentence."""
+        waiting = ", ".join(f"{len(claims)} {why}" for why, claims in self.waiting.items())
+        return f"{self.text} ({waiting})" if waiting else self.text
+
+    @property
     def exit(self) -> Exit:
         """DONE when all claims have the newest revision, STALLED when it is refused or stopped, else NOT_READY."""
         if self.is_seen and (self.refusal or self.phase in _STOPPED):

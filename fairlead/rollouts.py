@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -61,7 +62,7 @@ async def _reported(kube: Kube, composition: Object, claims: Resource | None) ->
     return report_of(composition, revisions, users, clock.now())
 
 
-async def reports(name: str, server: Server) -> AsyncIterator[Report]:
+async def reports(name: str, server: Server) -> AsyncGenerator[Report, None]:
     """Yield how a rollout stands whenever that changes. Raises CommandError and ApiError."""
     async with connected(server) as kube:
         composition, claims = await _subject(kube, name)
@@ -79,7 +80,7 @@ async def reports(name: str, server: Server) -> AsyncIterator[Report]:
         raise CommandError(f"Composition {key.name} is gone")
 
 
-async def ended(name: str, server: Server, timeout_s: float | None, show: Any) -> Report:
+async def ended(name: str, server: Server, timeout_s: float | None, show: Callable[[str], object]) -> Report:
     """Return the last report of a rollout, once nothing moves any more by itself; `show` gets each before.
 
     Raises CommandError (not ready) where that takes longer.
@@ -87,12 +88,13 @@ async def ended(name: str, server: Server, timeout_s: float | None, show: Any) -
     last = ""
     try:
         async with asyncio.timeout(timeout_s):
-            async for report in reports(name, server):
-                if report.is_ended:
-                    return report
-                if report.text != last:
-                    show(report.text)
-                last = report.text
+            async with aclosing(reports(name, server)) as standing:
+                async for report in standing:
+                    if report.is_ended:
+                        return report
+                    if report.progress != last:
+                        show(report.progress)
+                    last = report.progress
     except TimeoutError as error:
         text = f"Composition {_key(name).name}: not ended within {timeout_s:g} s: {last}"
         raise CommandError(text, exit_code=Exit.NOT_READY) from error

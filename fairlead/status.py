@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Final, Literal
 
 from apis import names
-from fairlead.cluster import connected
+from fairlead.cluster import connected, refuse_unknown_namespace
 from fairlead.discovery import Discovery
 from fairlead.fleet import Fleet, Listed, Member, State, counts_of, fleet_of
 from fairlead.imports.following import Followed
@@ -59,7 +59,10 @@ class Kinds:
 async def status(scope: Scope) -> Fleet:
     """Return how the fleet fares now. Raises CommandError and ApiError."""
     async with connected(scope.server) as kube:
-        return fleet_of(await looked_at(kube, await kinds_of(kube), scope), clock.now())
+        fleet = fleet_of(await looked_at(kube, await kinds_of(kube), scope), clock.now())
+        if scope.namespace and not fleet.members:
+            await refuse_unknown_namespace(kube, scope.namespace)
+        return fleet
 
 
 async def statuses(scope: Scope) -> AsyncIterator[Fleet]:
@@ -144,7 +147,7 @@ def lines_of(fleet: Fleet, by: By, columns: int, now: datetime, *, wide: bool = 
     yield f"{_count(claims, 'claim')}{by_hand}: {need}", needing > 0
     if fleet.members:
         yield "", False
-        yield from ((line, False) for line in _counted(fleet.members, by))
+        yield from ((line, False) for line in _counted(fleet.members, by, columns))
     yield from _rows(fleet.not_well, columns, now, wide=wide)
     notes = list(_of_accounts(fleet))
     if notes:
@@ -156,8 +159,11 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def _counted(members: Sequence[Member], by: By) -> list[str]:
-    """Return the table of counts: a row for each group, and a column for each state that something is in."""
+def _counted(members: Sequence[Member], by: By, columns: int) -> list[str]:
+    """Return the table of counts: a row for each group, and a column for each state that something is in.
+
+    Where it is too wide each group is a sentence.
+    """
     counts = counts_of(members, lambda member: getattr(member, by))
     states = [state for state in State if any(count[state] for count in counts.values()) or state is State.READY]
     rows = [(by.upper(), "ALL", *(state.upper() for state in reversed(states)))]
@@ -165,7 +171,16 @@ def _counted(members: Sequence[Member], by: By) -> list[str]:
         (group, str(count.total()), *(str(count[state]) for state in reversed(states)))
         for group, count in counts.items()
     ]
-    return table(rows)
+    lines = table(rows)
+    if max(map(len, lines)) <= columns:
+        return lines
+    return [
+        part
+        for group, count in counts.items()
+        for part in fitted(
+            f"{group}: {', '.join(f'{count[state]} {state}' for state in states if count[state])}", columns
+        )
+    ]
 
 
 def _rows(members: Sequence[Member], columns: int, now: datetime, *, wide: bool) -> Iterator[tuple[str, bool]]:

@@ -29,37 +29,44 @@ async def trace(reference: str, *, namespace: str | None, server: Server = USUAL
 
     Raises CommandError when it does not exist, and ApiError when the server cannot be asked.
     """
+    words = split_reference(reference)
     async with connected(server) as kube:
         discovery = Discovery(kube)
-        resource, key = await _named(discovery, reference, namespace, server)
-        return await _gathered(kube, discovery, (resource, key), with_events=with_events)
+        target = await _named(discovery, words, namespace, server)
+        return await _gathered(kube, discovery, target, with_events=with_events)
 
 
 async def traces(
     reference: str, *, namespace: str | None, server: Server = USUAL, with_events: bool = False
 ) -> AsyncIterator[Node]:
     """Yield the tree whenever something of it changes, but for ages, until the object is gone."""
+    words = split_reference(reference)
     async with connected(server) as kube:
         discovery = Discovery(kube)
-        target = await _named(discovery, reference, namespace, server)
+        target = await _named(discovery, words, namespace, server)
         before: object = None
-        while True:
-            places = await _places(kube, discovery, target)
-            of_events = [(EVENTS, target[1].namespace or "default")] if with_events else []
-            async with Followed.begin(kube, [*places, *of_events]) as followed:
-                while await _places(kube, discovery, target) == places:
-                    tree = await _gathered(kube, discovery, target, with_events=with_events)
-                    if _without_ages(tree) != before:
-                        yield tree
-                    before = _without_ages(tree)
-                    await followed.change()
-                    await asyncio.sleep(_SETTLED_S)
+        try:
+            while True:
+                places = await _places(kube, discovery, target)
+                of_events = [(EVENTS, target[1].namespace or "default")] if with_events else []
+                async with Followed.begin(kube, [*places, *of_events]) as followed:
+                    while await _places(kube, discovery, target) == places:
+                        tree = await _gathered(kube, discovery, target, with_events=with_events)
+                        if _without_ages(tree) != before:
+                            yield tree
+                        before = _without_ages(tree)
+                        await followed.change()
+                        await asyncio.sleep(_SETTLED_S)
+        except CommandError as error:
+            if before is None or not isinstance(error.__cause__, NotFound):
+                raise
 
 
-async def _named(discovery: Discovery, reference: str, namespace: str | None, server: Server) -> tuple[Resource, Key]:
-    word, name = split_reference(reference)
-    resource = await discovery.resource_named(word)
-    return resource, Key((namespace or current_namespace(server)) if resource.namespaced else "", name)
+async def _named(
+    discovery: Discovery, words: tuple[str, str], namespace: str | None, server: Server
+) -> tuple[Resource, Key]:
+    resource = await discovery.resource_named(words[0])
+    return resource, Key((namespace or current_namespace(server)) if resource.namespaced else "", words[1])
 
 
 async def _gathered(kube: Kube, discovery: Discovery, target: tuple[Resource, Key], *, with_events: bool) -> Node:

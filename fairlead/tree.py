@@ -263,6 +263,7 @@ def _json(node: Node) -> Object:
         "ageSeconds": None if node.age is None else int(node.age.total_seconds()),
         "external": node.external,
         "console": node.console,
+        "owner": node.owner,
         "events": [
             {
                 "type": event.type,

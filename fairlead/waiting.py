@@ -36,17 +36,17 @@ async def wait(wanted: Wanted, show: Callable[[str], None]) -> Exit:
 
     STALLED as soon as one of them is, NOT_READY after the time-out. Raises CommandError where there is no such object.
     """
+    references = [split_reference(reference) for reference in wanted.references]
     async with connected(wanted.server) as kube:
-        targets = await _targets(kube, wanted)
+        targets = await _targets(kube, references, wanted)
         places = dict.fromkeys((resource, key.namespace) for resource, key in targets)
         async with Followed.begin(kube, places) as followed:
             return await _ended(followed, targets, wanted, show)
 
 
-async def _targets(kube: Kube, wanted: Wanted) -> list[tuple[Resource, Key]]:
+async def _targets(kube: Kube, references: Sequence[tuple[str, str]], wanted: Wanted) -> list[tuple[Resource, Key]]:
     discovery, targets = Discovery(kube), list[tuple[Resource, Key]]()
-    for reference in wanted.references:
-        word, name = split_reference(reference)
+    for word, name in references:
         resource = await discovery.resource_named(word)
         home = (wanted.namespace or current_namespace(wanted.server)) if resource.namespaced else ""
         targets.append((resource, Key(home, name)))

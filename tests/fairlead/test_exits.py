@@ -26,6 +26,9 @@ from fairlead.exits import Exit
         pytest.param(["trace", "a", "--colour"], 64, "--colour", id="an unknown option is named"),
         pytest.param(["trace", "a", "-o", "xml"], 64, "table", id="a wrong choice lists the right ones"),
         pytest.param(["trace", "a/b/c"], 64, "KIND/NAME", id="a reference that is none is explained"),
+        pytest.param(
+            ["wait", "a", "--timeout", "soon"], 64, "90s, 30m or 2h", id="a time-out that is none is explained"
+        ),
         pytest.param(["trace"], 64, "fairlead trace --help", id="the help of the very command is named"),
         pytest.param(["crd", "chek"], 64, "fairlead crd --help", id="an unknown command names its group's help"),
         pytest.param(["up", "--clouds", "mars"], 64, "only aws, ", id="an unknown cloud lists the others"),

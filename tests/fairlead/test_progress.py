@@ -11,13 +11,15 @@ from fairlead.progress import Goal, progress_of
 from runtime.objects import Object
 
 
-def _claim(*conditions: tuple[str, str, str, int], deleted: bool = False) -> Object:
+def _claim(*conditions: tuple[str, str, str, int], deleted: bool = False, words: str = "words") -> Object:
     meta: dict[str, Any] = {"name": "orders", "namespace": "shop", "generation": 2}
     reported = [
-        {"type": type_, "status": status, "reason": reason, "message": "words", "observedGeneration": generation}
+        {"type": type_, "status": status, "reason": reason, "message": words, "observedGeneration": generation}
         for type_, status, reason, generation in conditions
     ]
-    inventory = [{"apiVersion": "aws.fairlead.dev/v1alpha1", "kind": "RDSInstance"}]
+    about = {"apiVersion": "aws.fairlead.dev/v1alpha1"}
+    database = about | {"kind": "RDSInstance", "name": "db", "stateful": True}
+    inventory = [about | {"kind": "DBSubnetGroup", "name": "network"}, database]
     return {
         "apiVersion": "database.fairlead.dev/v1alpha1",
         "kind": "PostgreSQLInstance",
@@ -50,6 +52,13 @@ MOVE = "next move: the platform team (the data; nothing is changed until then)"
             None,
             "no controller has looked at its newest spec yet",
             id="an edit that nobody has seen",
+        ),
+        pytest.param(
+            _claim(("Reconciling", "True", "Creating", 2), words="DBSubnetGroup network is being created"),
+            "ready",
+            None,
+            "Creating: DBSubnetGroup network is being created",
+            id="a setting takes no such time",
         ),
         pytest.param(_claim(READY, UPDATING), "synced", None, "Updating: words (usually 6 min)", id="not in sync"),
         pytest.param(

@@ -132,6 +132,9 @@ def test_a_fleet_is_one_screen(fleet: Fleet, by: By, columns: int, screen: str) 
 
     assert "\n".join(lines) == screen.strip("\n")
     assert max(map(len, lines)) <= columns
+    narrow = [line for line, _ in lines_of(fleet, by, 60, NOW)]
+    assert max(map(len, narrow)) <= 60
+    assert ("-: 2 stalled" in narrow) == (by == "composition")
 
 
 def test_programs_read_who_is_needed_and_for_what(fleet: Fleet) -> None:

@@ -159,7 +159,14 @@ async def test_the_command_answers_with_the_state(  # noqa: PLR0917 - fixtures a
     answer = await asyncio.to_thread(run, ["trace", "orders", *where, "--exit-status", "-o", "json"])
 
     shown = capsys.readouterr().out
-    assert answer == code
+    waited = await asyncio.to_thread(run, ["wait", "orders", *where, "--timeout", "60s"])
+    capsys.readouterr()
+    await asyncio.to_thread(run, ["status", *where, "-o", "json"])
+    fleet = msgspec.json.decode(capsys.readouterr().out)
+    assert answer == waited == code
+    # What stands here for its child has no label of a claim.
+    assert (fleet["claims"], fleet["madeByHand"]) == (1, 1)
+    assert [member["reason"] for member in fleet["notWell"] if member["name"] == "orders"] == [reason] * (code > 0)
     assert msgspec.json.decode(shown)["tree"]["reason"] == reason
     assert VALUES["password"] not in shown
     assert base64.b64encode(VALUES["password"].encode()).decode() not in shown

@@ -6,11 +6,12 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import pytest
 
+from apis import names
 from fairlead import backups, rollouts, status, trace, waiting
 from fairlead.assets import assets
 from fairlead.exits import CommandError, Exit
@@ -31,6 +32,7 @@ pytestmark = pytest.mark.slow
 
 _ENVIRONMENT = Key("fairlead-system", "limits")
 _NAME: Final = "postgres-onprem"
+_DATABASE: Final = "/spec/resources/0/template/spec/forProvider"
 _PAUSED: Final = """
 revision 2, wave 1 of 2, is paused: 1 of 4 claims have it; remove annotation
   fairlead.dev/paused of the Composition to go on
@@ -156,14 +158,25 @@ async def _rolled_out(platform: Platform) -> None:
         with pytest.raises(CommandError, match="had other environments: ConfigMap limits") as refused:
             await rollouts.undo(_NAME, rollouts.Undo(), USUAL)
         await rollouts.undo(_NAME, rollouts.Undo(environments=True), USUAL)
-        undone = await _ended()
+        undone, before = await _ended(), sizes()
+        await cast.edit(names.COMPOSITIONS, Key("", _NAME), f"{_DATABASE}/connectionLimit", 40)
+        edited = (await _ended()).exit, sizes()
+        # It begins paused, and goes on when the pause ends by itself.
+        await rollouts.pause(_NAME, until="30m", reason="", server=USUAL)
+        await rollouts.undo(_NAME, rollouts.Undo(), USUAL)
+        held = (await _ended()).phase, sizes()
+        await asyncio.sleep(1800)
+        again = await _ended()
 
     assert re.sub(r"-[0-9a-f]{10}$", "-HASH", shown, flags=re.MULTILINE) == _PAUSED.strip("\n")
     assert (paused.phase, paused.exit, halfway) == ("Paused", Exit.NOT_READY, {20: 3, 33: 1})
     assert (finished.exit, everywhere) == (Exit.DONE, {33: 4})
-    assert "revision 2, wave 2 of 2: 4 of 4 claims have it and are watched for a while" in said
+    assert "revision 2, wave 1 of 2: 1 of 4 claims have it and are watched for a while (3 in a later wave)" in said
     assert refused.value.exit_code is Exit.REFUSED
-    assert (undone.rows[0].number, undone.exit, sizes()) == (3, Exit.DONE, {20: 4})
+    assert (undone.rows[0].number, undone.exit, before) == (3, Exit.DONE, {20: 4})
+    assert edited == (Exit.DONE, {40: 4})
+    assert held == ("Paused", {40: 4})
+    assert (again.rows[0].number, again.exit, sizes()) == (5, Exit.DONE, {20: 4})
 
 
 def test_a_claim_is_waited_for_until_it_is_ready_stalled_or_gone(platform: Platform) -> None:
@@ -181,10 +194,8 @@ async def _waited(platform: Platform) -> None:
 
     async def watch(name: str) -> list[tuple[str, int, str]]:
         seen = list[tuple[str, int, str]]()
-        # It ends since there is no such claim any more.
-        with suppress(CommandError):
-            async for tree in trace.traces(name, namespace=TEAM, with_events=True):
-                seen.append((tree.reason, len(tree.children), "+".join(event.reason for event in tree.events)))
+        async for tree in trace.traces(name, namespace=TEAM, with_events=True):
+            seen += [(tree.reason, len(tree.children), "+".join(event.reason for event in tree.events))]
         return seen
 
     async def watch_all(states: list[dict[str, str]]) -> None:
@@ -192,11 +203,15 @@ async def _waited(platform: Platform) -> None:
             states += [{member.name: member.state.value for member in fleet.members}]
 
     async with _at_work(platform, shipped) as cast:
+        with pytest.raises(CommandError, match="namespace taem does not exist, did you mean 'team'"):
+            await status.status(status.Scope("taem"))
         states = list[dict[str, str]]()
         glancing = asyncio.create_task(watch_all(states))
         await cast.make(CLAIMS, good, spec)
         watching = asyncio.create_task(watch("good"))
         exits = [await wait("ready", "good")]
+        words = (f"composition/{_NAME}", "onprempc/default", "postgresdatabase/good-database-ssovz3dgl4")
+        others = [await trace.trace(word, namespace=TEAM) for word in words]
         with pytest.raises(CommandError, match="not gone within 60 s: good: nobody has deleted it yet") as late:
             await wait("gone", "good", timeout_s=60)
         await cast.make(CLAIMS, bad, {**spec, "compositionRef": {"name": "postgres-onprm"}})
@@ -209,9 +224,14 @@ async def _waited(platform: Platform) -> None:
         glancing.cancel()
 
     assert exits == [Exit.DONE, Exit.STALLED, Exit.DONE]
+    assert [(tree.reason, tree.owner) for tree in others] == [
+        ("Accepted", ""),
+        ("Connected", ""),
+        ("Available", "good"),
+    ]
     assert (seen[0], seen[-1][0]) == (("not seen yet", 1, ""), "Deleting")
     assert ("Available", 2, "ChildCreated") in seen
-    assert (states[0], states[-1]) == ({"good": "waiting"}, {})
+    assert states[-1] == {}
     # The database of the claim is its own, and none that was made by hand.
     assert {"good": "ready"} in states
     assert {"good": "ready", "bad": "waiting"} in states

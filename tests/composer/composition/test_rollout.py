@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -136,12 +137,15 @@ def test_a_paused_rollout_moves_nobody_and_then_goes_on_with_its_wave() -> None:
 
 
 def test_a_newer_revision_ends_what_is_under_way_and_leaves_what_has_ended() -> None:
-    under_way = advance(fleet.course(fleet.rules("1", "100%")), None, fleet.claims(3), NOW)
+    course = fleet.course(fleet.rules("1", "100%"))
+    under_way = advance(course, None, fleet.claims(3), NOW)
+    paused = advance(replace(course, is_paused=True), under_way, fleet.claims(3), NOW)
     ended = [RolloutStatus(revision=1, phase=phase) for phase in ("Finished", "Halted", "Reverted")]
 
     state = superseded(under_way, NOW)
 
     assert state is not None
+    assert superseded(paused, NOW) == msgspec.structs.replace(state, total=3)
     assert state.phase == "Superseded"
     assert conditions_of(state) == ()
     assert "gave way" in sentence(state)
