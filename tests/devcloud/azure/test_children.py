@@ -11,7 +11,7 @@ RULE = {"startIpAddress": "10.0.0.1", "endIpAddress": "10.0.0.9"}
 
 def test_parameter_counts_at_once_or_after_a_restart_and_goes_back_to_its_default(arm: Arm) -> None:
     arm.created()
-    for name, value in (("work_mem", "8192"), ("max_connections", "100")):
+    for name, value in (("work_mem", "8192"), ("max_connections", "100"), ("azure.extensions", "PG_TRGM,vector")):
         arm.until_done(arm.child(f"pg1/configurations/{name}", value=value, source="user-override"))
 
     dynamic = arm.get("pg1/configurations/work_mem")["properties"]
@@ -39,6 +39,7 @@ BAD_VALUE = (400, "InvalidParameterValue")
         ("databases/app", {"collation": "xx"}, BAD_VALUE),
         ("firewallRules/r", {**RULE, "endIpAddress": "10.0.0.0"}, BAD_VALUE),
         ("configurations/work_mem", {"value": "much"}, BAD_VALUE),
+        ("configurations/azure.extensions", {"value": "pg_trgm,sslinfo"}, BAD_VALUE),
         ("configurations/nothing", {"value": "1"}, (404, "ResourceNotFound")),
         ("configurations/server_version", {"value": "1"}, (400, "ConfigurationReadOnly")),
         ("databases/postgres", {"collation": "C"}, (409, "DatabaseAlreadyExists")),
