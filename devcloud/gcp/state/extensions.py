@@ -23,7 +23,7 @@ def offered_in(version: str) -> tuple[str, ...]:
 
 
 def environment() -> dict[str, str]:
-    """Return what the instances here have, as the Composition reads it: by version, with spaces."""
+    """Return what the instances here have, as the Composition reads it: by version, with commas."""
     return {
-        f"extensions-{number}": " ".join(offered_in(str(number))) for number in map(catalog.major, catalog.VERSIONS)
+        f"extensions-{number}": ",".join(offered_in(str(number))) for number in map(catalog.major, catalog.VERSIONS)
     }

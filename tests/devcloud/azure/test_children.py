@@ -11,7 +11,7 @@ RULE = {"startIpAddress": "10.0.0.1", "endIpAddress": "10.0.0.9"}
 
 def test_parameter_counts_at_once_or_after_a_restart_and_goes_back_to_its_default(arm: Arm) -> None:
     arm.created()
-    for name, value in (("work_mem", "8192"), ("max_connections", "100"), ("azure.extensions", "PG_TRGM,vector")):
+    for name, value in (("work_mem", "8192"), ("max_connections", "100"), ("azure.extensions", "PG_TRGM,pgcrypto")):
         arm.until_done(arm.child(f"pg1/configurations/{name}", value=value, source="user-override"))
 
     dynamic = arm.get("pg1/configurations/work_mem")["properties"]
@@ -28,6 +28,9 @@ def test_parameter_counts_at_once_or_after_a_restart_and_goes_back_to_its_defaul
     shown = arm.get("pg1/configurations/work_mem")["properties"]
     assert (shown["value"], shown["defaultValue"], shown["source"]) == ("4096", "4096", "system-default")
     assert len(arm.get("pg1/configurations")["value"]) > 10
+    upgrade = arm.call("PATCH", arm.path("pg1"), {"properties": {"version": "18"}})
+    assert upgrade.refusal == (400, "MajorVersionUpgradeNotSupported")
+    assert "extensions pgcrypto of" in upgrade.body["error"]["message"]
 
 
 BAD_VALUE = (400, "InvalidParameterValue")
