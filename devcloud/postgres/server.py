@@ -55,6 +55,7 @@ class Options:
         log_statement: PostgreSQL's setting of that name.
         superuser: The name of the role that only tests and devcloud itself use.
         settings: More of PostgreSQL's settings.
+        preloaded: A module that the server loads at its start, where there is one of it.
     """
 
     folder: Path
@@ -65,6 +66,7 @@ class Options:
     log_statement: LogStatement = "all"
     superuser: str = _SUPERUSER
     settings: Mapping[str, str] = field(default_factory=dict)
+    preloaded: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -313,6 +315,8 @@ def _arguments(site: _Site, options: Options) -> tuple[str, ...]:
         "password_encryption": "scram-sha-256",
     }
     settings |= options.settings
+    if options.preloaded and any((site.programs.parent / "lib").rglob(f"{options.preloaded}.so")):
+        settings["shared_preload_libraries"] = options.preloaded
     if not options.durable:
         # What was committed outlives the server that is killed, though not the machine.
         settings |= {"fsync": "off", "full_page_writes": "off"}
