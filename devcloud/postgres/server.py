@@ -191,15 +191,14 @@ def major_of(folder: Path) -> Major | None:
     return next((major for major in get_args(Major) if major == made_by), None)
 
 
-async def make_data(options: Options, target: Path) -> Path:
-    """Make the data of a new server beside those of the one in its folder; return the folder of the programs.
+async def make_data(options: Options, target: Path) -> None:
+    """Make the data of a new server beside those of the one in its folder.
 
     Raises:
         DevcloudError: initdb failed.
     """
     site = _site(options.folder, options.major, options.extensions)
     await asyncio.to_thread(_initdb, site, options, _password_in(options.folder), target)
-    return site.programs
 
 
 def socket_folder(folder: Path) -> Path:
