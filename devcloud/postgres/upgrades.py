@@ -33,6 +33,9 @@ async def upgrade(before: postgres.Options, after: postgres.Options) -> None:
     if old == new:
         # FAIRLEAD_POSTGRES names the programs of every version.
         return
+    # pg_upgrade refuses data that no server closed, as those of a backup or of a killed one: the old server recovers them.
+    await postgres.start(before)
+    await postgres.stop(before.folder)
     remove_tree(target)
     await postgres.make_data(after, target)
     sockets = postgres.socket_folder(before.folder)

@@ -182,12 +182,13 @@ async def test_user_that_owns_something_and_database_with_sessions_are_not_dropp
 
 
 @pytest.mark.parametrize("world", ["rds_superuser"], indirect=True)
-async def test_upgrade_of_a_version_keeps_roles_rows_and_extensions(world: World) -> None:
+async def test_copy_in_a_newer_version_and_an_upgrade_keep_roles_rows_and_extensions(world: World) -> None:
     databases, address = world.databases, await world.create("old")
     async with await world.login(address) as session:
         await session.execute("CREATE EXTENSION pg_trgm; CREATE TABLE kept AS SELECT 7 AS number; CREATE ROLE other")
+        address = await databases.clone(_database("new", resource_id="db-2", version="17.1"), "db-1")
     for version in ("17", "18"):
-        await databases.upgrade("db-1", f"{version}.1")
+        await databases.upgrade("db-2", f"{version}.1")
         async with await world.login(address) as session:
             assert str(await _value(session, "SHOW server_version")).startswith(f"{version}.")
             query = "SELECT number + similarity('a', 'a') FROM kept, pg_roles WHERE rolname = 'other'"
