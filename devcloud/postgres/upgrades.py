@@ -33,7 +33,7 @@ async def upgrade(before: postgres.Options, after: postgres.Options) -> None:
     if old == new:
         # FAIRLEAD_POSTGRES names the programs of every version.
         return
-    # pg_upgrade refuses data that no server closed, as those of a backup or of a killed one: the old server recovers them.
+    # pg_upgrade refuses data of a backup, or of a server that was killed: the old server recovers and closes them.
     await postgres.start(before)
     await postgres.stop(before.folder)
     remove_tree(target)

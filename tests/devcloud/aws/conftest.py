@@ -12,8 +12,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from devcloud.aws.server import Options, Served, running
-from devcloud.errors import DevcloudError
-from devcloud.simulator.dataplane import NoDatabases
+from tests.support.refusing_databases import RefusingDatabases
 from tests.support.simulator_control import control
 from tests.support.waiting import seen
 
@@ -104,18 +103,9 @@ def refusal(call: Callable[[], object]) -> tuple[str, int]:
     return response["Error"]["Code"], response["ResponseMetadata"]["HTTPStatusCode"]
 
 
-class _OnePath(NoDatabases):
-    """Databases that nothing upgrades to PostgreSQL 18."""
-
-    async def upgrade(self, resource_id: str, version: str) -> None:
-        """Refuse that version."""
-        if version.startswith("18."):
-            raise DevcloudError(f"{resource_id}: pg_upgrade refused")
-
-
 @pytest.fixture(scope="session")
 def served() -> Iterator[Served]:
-    with running(Options(durations=QUICK, databases=_OnePath())) as simulator:
+    with running(Options(durations=QUICK, databases=RefusingDatabases())) as simulator:
         yield simulator
 
 

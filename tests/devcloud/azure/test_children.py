@@ -11,7 +11,7 @@ RULE = {"startIpAddress": "10.0.0.1", "endIpAddress": "10.0.0.9"}
 
 def test_parameter_counts_at_once_or_after_a_restart_and_goes_back_to_its_default(arm: Arm) -> None:
     arm.created()
-    for name, value in (("work_mem", "8192"), ("max_connections", "100"), ("azure.extensions", "PG_TRGM,pgcrypto")):
+    for name, value in (("work_mem", "8192"), ("max_connections", "100")):
         arm.until_done(arm.child(f"pg1/configurations/{name}", value=value, source="user-override"))
 
     dynamic = arm.get("pg1/configurations/work_mem")["properties"]
@@ -28,9 +28,21 @@ def test_parameter_counts_at_once_or_after_a_restart_and_goes_back_to_its_defaul
     shown = arm.get("pg1/configurations/work_mem")["properties"]
     assert (shown["value"], shown["defaultValue"], shown["source"]) == ("4096", "4096", "system-default")
     assert len(arm.get("pg1/configurations")["value"]) > 10
-    upgrade = arm.call("PATCH", arm.path("pg1"), {"properties": {"version": "18"}})
-    assert upgrade.refusal == (400, "MajorVersionUpgradeNotSupported")
-    assert "extensions pgcrypto of" in upgrade.body["error"]["message"]
+
+
+def test_upgrade_that_loses_an_extension_or_that_the_database_refuses_changes_nothing(arm: Arm) -> None:
+    arm.created()
+    arm.until_done(arm.child("pg1/configurations/azure.extensions", value="PG_TRGM,pgcrypto"))
+
+    refused = arm.patch({"version": "18"})
+
+    assert refused.refusal == (400, "MajorVersionUpgradeNotSupported")
+    assert "extensions pgcrypto of" in refused.body["error"]["message"]
+    arm.until_done(arm.child("pg1/configurations/azure.extensions", source="system-default"))
+    assert arm.until_done(arm.patch({"version": "18"}))["status"] == "Failed"
+    assert arm.get()["properties"]["version"] == "16"
+    assert arm.until_done(arm.patch({"version": "17"}))["status"] == "Succeeded"
+    assert arm.get()["properties"]["version"] == "17"
 
 
 BAD_VALUE = (400, "InvalidParameterValue")
