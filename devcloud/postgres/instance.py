@@ -92,8 +92,7 @@ class Flavour:
         extensions: Those that the cloud offers.
         admit: The statements that make the administrator of a record, and the record's database.
         shut_out: What a caller meets whose address the firewall does not let in; by default what Azure answers.
-        certifies_hosts: Whether a certificate names the instance's address; else it has its common name alone, and
-            `verify-full` by the address is refused.
+        certifies_hosts: Whether a certificate names the instance's address, or `verify-full` by it is refused.
     """
 
     superuser: str
@@ -143,6 +142,7 @@ class Site:
             log_statement="none",
             superuser=self.flavour.superuser,
             settings=_SETTINGS,
+            preloaded="pg_stat_statements",
         )
 
 

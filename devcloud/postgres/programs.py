@@ -6,8 +6,10 @@ Which package, and what it lacks, is decided in docs/adr/0056-a-package-for-each
 import hashlib
 import importlib.util
 import os
+import platform
 import shutil
 from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
 from devcloud import accounts
@@ -106,12 +108,11 @@ class _Copy:
     extensions: frozenset[str] | None
 
     def digest(self) -> str:
-        """Return a digest that changes with what the copy is made of."""
-        files = (self.root / self.package.programs / "postgres", self.modules)
-        stats = [(str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files if file is not None]
-        taken = () if self.modules is None else sorted(MODULES | WITH_LIBCRYPTO)
-        content = repr((stats, taken, None if self.extensions is None else sorted(self.extensions)))
-        return hashlib.sha256(content.encode()).hexdigest()[:16]
+        """Return a digest that changes with what the copy is made of: versions, and names of extensions."""
+        taken = () if self.modules is None else (self.modules.name, sorted(MODULES | WITH_LIBCRYPTO))
+        offered = None if self.extensions is None else sorted(self.extensions)
+        content = (self.package.name, metadata.version(self.package.name), platform.machine(), taken, offered)
+        return hashlib.sha256(repr(content).encode()).hexdigest()[:16]
 
 
 def _copy(parts: _Copy, account: Account) -> Path:

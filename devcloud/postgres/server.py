@@ -55,6 +55,7 @@ class Options:
         log_statement: PostgreSQL's setting of that name.
         superuser: The name of the role that only tests and devcloud itself use.
         settings: More of PostgreSQL's settings.
+        preloaded: A module that the server loads at its start, where there is one of it.
     """
 
     folder: Path
@@ -65,6 +66,7 @@ class Options:
     log_statement: LogStatement = "all"
     superuser: str = _SUPERUSER
     settings: Mapping[str, str] = field(default_factory=dict)
+    preloaded: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,15 +191,14 @@ def major_of(folder: Path) -> Major | None:
     return next((major for major in get_args(Major) if major == made_by), None)
 
 
-async def make_data(options: Options, target: Path) -> Path:
-    """Make the data of a new server beside those of the one in its folder; return the folder of the programs.
+async def make_data(options: Options, target: Path) -> None:
+    """Make the data of a new server beside those of the one in its folder.
 
     Raises:
         DevcloudError: initdb failed.
     """
     site = _site(options.folder, options.major, options.extensions)
     await asyncio.to_thread(_initdb, site, options, _password_in(options.folder), target)
-    return site.programs
 
 
 def socket_folder(folder: Path) -> Path:
@@ -313,6 +314,8 @@ def _arguments(site: _Site, options: Options) -> tuple[str, ...]:
         "password_encryption": "scram-sha-256",
     }
     settings |= options.settings
+    if options.preloaded and any((site.programs.parent / "lib").rglob(f"{options.preloaded}.so")):
+        settings["shared_preload_libraries"] = options.preloaded
     if not options.durable:
         # What was committed outlives the server that is killed, though not the machine.
         settings |= {"fsync": "off", "full_page_writes": "off"}

@@ -28,17 +28,24 @@ async def upgrade(before: postgres.Options, after: postgres.Options) -> None:
     """
     data = postgres.data_of(before.folder)
     former, target = data.with_name("former"), data.with_name("upgraded")
-    remove_tree(target)
-    programs = await postgres.make_data(after, target)
     account = accounts.choose()
+    old, new = (reachable_programs(account, options.major, options.extensions) for options in (before, after))
+    if old == new:
+        # FAIRLEAD_POSTGRES names the programs of every version.
+        return
+    # pg_upgrade refuses data of a backup, or of a server that was killed: the old server recovers and closes them.
+    await postgres.start(before)
+    await postgres.stop(before.folder)
+    remove_tree(target)
+    await postgres.make_data(after, target)
     sockets = postgres.socket_folder(before.folder)
     command = (
         *account.prefix,
-        str(programs / "pg_upgrade"),
+        str(new / "pg_upgrade"),
         f"--old-datadir={data}",
         f"--new-datadir={target}",
-        f"--old-bindir={reachable_programs(account, before.major, before.extensions)}",
-        f"--new-bindir={programs}",
+        f"--old-bindir={old}",
+        f"--new-bindir={new}",
         f"--username={before.superuser}",
         f"--socketdir={sockets}",
         "--no-sync",

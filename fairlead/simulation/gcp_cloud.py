@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from devcloud.gcp.server import PROJECT
+from devcloud.gcp.state.extensions import environment
 from fairlead.simulation.cloud_sql import CloudSql, connector
 from fairlead.simulation.clouds import CloudDescription
 from providers.gcp import PROVIDER
@@ -24,7 +25,7 @@ CLOUD: Final = CloudDescription(
         "limits": {"publicAccess": True},
     },
     secrets={},
-    place={"region": "europe-west1", "privateNetwork": "projects/p/global/networks/n"},
+    place={"region": "europe-west1", "privateNetwork": "projects/p/global/networks/n", **environment()},
     place_of=lambda _resource, external: external,
     server_at=lambda host: host.rpartition(":")[2],
     new=CloudSql,

@@ -36,7 +36,7 @@ def config_of(server: OnPremServer) -> ProviderConfigSpec:
             "database": server.database,
             "adminSecretRef": {"name": "admin"},
             "caBundle": server.authority_pem.decode(),
-            "extensions": ["vector"],
+            "extensions": ["pgcrypto", "vector"],
         },
         ProviderConfigSpec,
     )

@@ -22,7 +22,7 @@ Make = Callable[..., Awaitable[Database]]
 
 
 async def test_a_new_database_has_no_difference_and_works(make: Make) -> None:
-    database = await make(connectionLimit=20, extensions=["plpgsql"], parameters={"work_mem": "8MB"}, version="16")
+    database = await make(connectionLimit=20, extensions=["pgcrypto"], parameters={"work_mem": "8MB"}, version="16")
 
     assert await database.changes() == ()
     assert database.where.owner.owns((await database.look()).owner)

@@ -31,7 +31,7 @@ from devcloud.aws.lifecycle.steps import (
 )
 from devcloud.aws.state import catalog, windows
 from devcloud.aws.state.model import NOTHING_PENDING, Endpoint
-from devcloud.simulator.work import Reboot, SetPassword, Start, TakeSnapshot
+from devcloud.simulator.work import Reboot, SetPassword, Start, TakeSnapshot, Upgrade
 
 OPTIMIZATION = timedelta(hours=6)
 STOPPED_AT_MOST = timedelta(days=7)
@@ -69,6 +69,18 @@ def work_done(record: Record, number: int, address: Endpoint | None) -> Record:
         return record
     done = msgspec.structs.replace(under, work=None)
     return msgspec.structs.replace(record, under=done, address=address or record.address)
+
+
+def work_failed(record: Record) -> Record:
+    """Take down that the databases could not do their work: `failed`, but for an upgrade that PostgreSQL refused.
+
+    That one leaves the instance as it was ("Upgrading the PostgreSQL DB engine": an upgrade that fails its checks).
+    """
+    if record.under is None or not isinstance(record.under.step.work, Upgrade):
+        return msgspec.structs.replace(record, under=None, agenda=(), resting="failed")
+    pending = msgspec.structs.replace(record.shown.pending_modified_values, engine_version=None)
+    shown = msgspec.structs.replace(record.shown, pending_modified_values=pending)
+    return msgspec.structs.replace(record, under=None, shown=shown)
 
 
 def next_look(record: Record, now: datetime) -> datetime | None:

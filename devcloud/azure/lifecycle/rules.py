@@ -13,6 +13,8 @@ from typing import Any
 from devcloud.azure.refusals import bad_request, invalid_value, missing_value, unchangeable
 from devcloud.azure.state import catalog
 from devcloud.azure.state.api_versions import ENGINES
+from devcloud.azure.state.configurations import EXTENSIONS
+from devcloud.azure.state.extensions import offered_in
 from devcloud.azure.state.model import Server, Sku
 
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{1,61})[a-z0-9]")
@@ -144,6 +146,20 @@ def refuse_edits(server: Server, changes: Mapping[str, Any]) -> None:
         raise invalid_value("storageSizeGB")
     if int(changes.get("version", present.version)) < int(present.version):
         raise invalid_value("version")
+    refuse_lost_extensions(server, str(changes.get("version", present.version)))
+
+
+def refuse_lost_extensions(server: Server, version: str) -> None:
+    """Refuse an upgrade to a version without an extension that is allowed ("Major version upgrades", limitations).
+
+    Raises:
+        Refusal: `MajorVersionUpgradeNotSupported`; code and sentence are ours.
+    """
+    allowed = (part.strip().lower() for part in server.overrides.get(EXTENSIONS, "").split(",") if part.strip())
+    lost = sorted(set(allowed) - set(offered_in(version)))
+    if version != server.properties.version and lost:
+        message = f"Version {version} does not support the extensions {', '.join(lost)} of {EXTENSIONS}."
+        raise bad_request("MajorVersionUpgradeNotSupported", message)
 
 
 def at_path(tree: Mapping[str, Any], path: str) -> Any:

@@ -11,7 +11,7 @@ from devcloud.azure.state.extensions import offered_in
 
 DataType = Literal["Boolean", "Enumeration", "Integer", "Numeric", "Set", "String"]
 TLS_REQUIRED = "require_secure_transport"
-_EXTENSIONS = "azure.extensions"
+EXTENSIONS = "azure.extensions"
 
 
 class Configuration(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +43,7 @@ _MILLISECONDS = "0-2147483647"
 CONFIGURATIONS = {
     "autovacuum": Configuration(default="on", data_type="Boolean", allowed="on,off"),
     "backslash_quote": Configuration(default="safe_encoding", data_type="Enumeration", allowed="safe_encoding,on,off"),
-    _EXTENSIONS: Configuration(default="", data_type="Set"),
+    EXTENSIONS: Configuration(default="", data_type="Set"),
     "idle_in_transaction_session_timeout": Configuration(default="0", data_type="Integer", allowed=_MILLISECONDS),
     "jit": Configuration(default="on", data_type="Boolean", allowed="on,off"),
     "log_connections": Configuration(default="on", data_type="Boolean", allowed="on,off"),
@@ -80,7 +80,7 @@ CONFIGURATIONS = {
 def in_version(name: str, version: str) -> Configuration:
     """Return a parameter as the servers of a version, `16`, have it: which extensions may be allowed differs."""
     configuration = CONFIGURATIONS[name]
-    if name != _EXTENSIONS:
+    if name != EXTENSIONS:
         return configuration
     return msgspec.structs.replace(configuration, allowed=",".join(("", *offered_in(version))))
 

@@ -5,6 +5,7 @@ After "Configure PostgreSQL extensions". The API does not name them: PostgreSQL 
 
 from typing import Final
 
+from devcloud.gcp.state import catalog
 from devcloud.postgres.extensions import offered
 
 _LISTED_TEXT: Final = """
@@ -19,3 +20,10 @@ LISTED: Final = frozenset(_LISTED_TEXT.split())
 def offered_in(version: str) -> tuple[str, ...]:
     """Return the extensions that an instance of a version, `16`, has, in the order of their names."""
     return tuple(sorted(offered(LISTED, version)))
+
+
+def environment() -> dict[str, str]:
+    """Return what the instances here have, as the Composition reads it: by version, with commas."""
+    return {
+        f"extensions-{number}": ",".join(offered_in(str(number))) for number in map(catalog.major, catalog.VERSIONS)
+    }

@@ -12,6 +12,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from devcloud.aws.server import Options, Served, running
+from tests.support.refusing_databases import RefusingDatabases
 from tests.support.simulator_control import control
 from tests.support.waiting import seen
 
@@ -104,7 +105,7 @@ def refusal(call: Callable[[], object]) -> tuple[str, int]:
 
 @pytest.fixture(scope="session")
 def served() -> Iterator[Served]:
-    with running(Options(durations=QUICK)) as simulator:
+    with running(Options(durations=QUICK, databases=RefusingDatabases())) as simulator:
         yield simulator
 
 

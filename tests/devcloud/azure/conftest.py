@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from devcloud.azure.server import Options, Served, running
+from tests.support.refusing_databases import RefusingDatabases
 from tests.support.waiting import seen
 
 VERSION = "2025-08-01"
@@ -179,7 +180,7 @@ class Arm:
 
 @pytest.fixture(scope="session")
 def served() -> Iterator[Served]:
-    with running(Options()) as simulator:
+    with running(Options(databases=RefusingDatabases())) as simulator:
         yield simulator
 
 

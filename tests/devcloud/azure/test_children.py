@@ -30,6 +30,21 @@ def test_parameter_counts_at_once_or_after_a_restart_and_goes_back_to_its_defaul
     assert len(arm.get("pg1/configurations")["value"]) > 10
 
 
+def test_upgrade_that_loses_an_extension_or_that_the_database_refuses_changes_nothing(arm: Arm) -> None:
+    arm.created()
+    arm.until_done(arm.child("pg1/configurations/azure.extensions", value="PG_TRGM,pgcrypto"))
+
+    refused = arm.patch({"version": "18"})
+
+    assert refused.refusal == (400, "MajorVersionUpgradeNotSupported")
+    assert "extensions pgcrypto of" in refused.body["error"]["message"]
+    arm.until_done(arm.child("pg1/configurations/azure.extensions", source="system-default"))
+    assert arm.until_done(arm.patch({"version": "18"}))["status"] == "Failed"
+    assert arm.get()["properties"]["version"] == "16"
+    assert arm.until_done(arm.patch({"version": "17"}))["status"] == "Succeeded"
+    assert arm.get()["properties"]["version"] == "17"
+
+
 BAD_VALUE = (400, "InvalidParameterValue")
 
 
@@ -39,6 +54,7 @@ BAD_VALUE = (400, "InvalidParameterValue")
         ("databases/app", {"collation": "xx"}, BAD_VALUE),
         ("firewallRules/r", {**RULE, "endIpAddress": "10.0.0.0"}, BAD_VALUE),
         ("configurations/work_mem", {"value": "much"}, BAD_VALUE),
+        ("configurations/azure.extensions", {"value": "pg_trgm,sslinfo"}, BAD_VALUE),
         ("configurations/nothing", {"value": "1"}, (404, "ResourceNotFound")),
         ("configurations/server_version", {"value": "1"}, (400, "ConfigurationReadOnly")),
         ("databases/postgres", {"collation": "C"}, (409, "DatabaseAlreadyExists")),

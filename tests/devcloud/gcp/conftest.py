@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import pytest
 
 from devcloud.gcp.server import Options, Served, running
+from tests.support.refusing_databases import RefusingDatabases
 from tests.support.simulator_control import headers_of
 from tests.support.waiting import seen
 
@@ -153,7 +154,7 @@ def cloud_of(served: Served) -> Cloud:
 
 @pytest.fixture(scope="session")
 def served() -> Iterator[Served]:
-    with running(Options(durations=QUICK)) as simulator:
+    with running(Options(durations=QUICK, databases=RefusingDatabases())) as simulator:
         yield simulator
 
 

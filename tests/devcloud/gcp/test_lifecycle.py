@@ -33,3 +33,14 @@ def test_clone_is_its_source_as_of_a_time(cloud: Cloud) -> None:
     assert names == ["app", "postgres"]
     cloud.done(cloud.patch({"settings": {"backupConfiguration": {"pointInTimeRecoveryEnabled": False}}}))
     assert "not enabled" in cloned("db-3", pointInTime=then).message
+
+
+def test_upgrade_that_the_database_refuses_fails_and_changes_nothing(cloud: Cloud) -> None:
+    cloud.created()
+
+    operation = cloud.ended(cloud.patch({"databaseVersion": "POSTGRES_18"}))
+
+    assert operation["error"]["errors"][0]["code"] == "INTERNAL_ERROR"
+    assert cloud.look()["databaseVersion"] == "POSTGRES_16"
+    cloud.done(cloud.patch({"databaseVersion": "POSTGRES_17"}))
+    assert cloud.look()["databaseVersion"] == "POSTGRES_17"

@@ -7,8 +7,9 @@ import psycopg
 import pytest
 
 from devcloud.daemons import Lifetime
-from devcloud.onprem import OnPremServer
+from devcloud.onprem import MAJOR, OnPremServer
 from devcloud.postgres import server as postgres
+from devcloud.postgres.extensions import THERE, TRUSTED
 
 
 async def login(onprem: OnPremServer, **changed: object) -> psycopg.AsyncConnection:
@@ -47,6 +48,16 @@ async def test_another_login_cannot_connect_to_the_servers_own_databases(
 
     with pytest.raises(psycopg.OperationalError, match="permission denied for database"):
         await login(onprem_server, user=f"stranger_{database}", password="stranger-1", dbname=database)
+
+
+async def test_extensions_of_the_platforms_server_are_those_that_postgresql_trusts(
+    onprem_server: OnPremServer,
+) -> None:
+    trusted = await onprem_server.server.execute(
+        "SELECT DISTINCT name FROM pg_available_extension_versions WHERE trusted"
+    )
+
+    assert {str(name) for (name,) in trusted} == TRUSTED & THERE[MAJOR]
 
 
 async def test_the_servers_log_has_no_plain_password(onprem_server: OnPremServer) -> None:

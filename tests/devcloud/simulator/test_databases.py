@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 from psycopg import sql
 
-from devcloud import addresses
+from devcloud import accounts, addresses
 from devcloud.aws.databases import RDS
 from devcloud.aws.state import extensions as of_rds
 from devcloud.azure.databases import AZURE
@@ -20,7 +20,10 @@ from devcloud.azure.state import extensions as of_azure
 from devcloud.gcp.databases import CLOUD_SQL, dropped_database, dropped_user, made_database, made_user
 from devcloud.gcp.state import extensions as of_cloud_sql
 from devcloud.postgres.access import Access
+from devcloud.postgres.extensions import THERE
 from devcloud.postgres.instance import StatementError
+from devcloud.postgres.majors import MAJORS, Major
+from devcloud.postgres.programs import reachable_programs
 from devcloud.simulator.databases import Databases, Options, discard, open_databases
 from devcloud.simulator.dataplane import Address, Database
 
@@ -33,6 +36,7 @@ OFFERED = {
     "azure_pg_admin": of_azure.offered_in,
     "cloudsqlsuperuser": of_cloud_sql.offered_in,
 }
+OF_PYTHON = {"hstore_plpython3u", "jsonb_plpython3u", "ltree_plpython3u"}
 RIGHTS = """SELECT rolsuper, rolcreatedb, rolcreaterole, pg_has_role(%s, 'MEMBER')
             FROM pg_roles WHERE rolname = current_user"""
 
@@ -124,7 +128,18 @@ async def test_an_instance_and_its_administrator_are_as_in_the_cloud(world: Worl
         assert not session.pgconn.ssl_in_use
 
 
-@pytest.mark.parametrize("version", ["16", "17", "18"])
+@pytest.mark.parametrize("major", MAJORS)
+async def test_extensions_of_a_server_are_those_of_its_package(major: Major) -> None:
+    tree = reachable_programs(accounts.choose(), major).parent
+
+    assert {control.stem for control in tree.rglob("*.control")} - OF_PYTHON == THERE[major]
+
+
+@pytest.mark.parametrize(
+    ("world", "version"),
+    [("rds_superuser", "16"), ("azure_pg_admin", "17"), ("cloudsqlsuperuser", "18")],
+    indirect=["world"],
+)
 async def test_extensions_that_a_cloud_offers_are_created_by_its_administrator(world: World, version: str) -> None:
     databases, offered = world.databases, OFFERED[world.role](version)
     address = await databases.create(_database("extended", version=version))
@@ -134,6 +149,7 @@ async def test_extensions_that_a_cloud_offers_are_created_by_its_administrator(w
         assert tuple(name for (name,) in names) == tuple(sorted(offered))
         for name in offered:
             await session.execute(sql.SQL("CREATE EXTENSION IF NOT EXISTS {} CASCADE").format(sql.Identifier(name)))
+        assert await _value(session, "SELECT count(*) >= 0 FROM pg_stat_statements")
         with pytest.raises(psycopg.errors.FeatureNotSupported, match='extension "postgis" is not available'):
             await session.execute("CREATE EXTENSION postgis")
 
@@ -166,12 +182,13 @@ async def test_user_that_owns_something_and_database_with_sessions_are_not_dropp
 
 
 @pytest.mark.parametrize("world", ["rds_superuser"], indirect=True)
-async def test_upgrade_of_a_version_keeps_roles_rows_and_extensions(world: World) -> None:
+async def test_copy_in_a_newer_version_and_an_upgrade_keep_roles_rows_and_extensions(world: World) -> None:
     databases, address = world.databases, await world.create("old")
     async with await world.login(address) as session:
         await session.execute("CREATE EXTENSION pg_trgm; CREATE TABLE kept AS SELECT 7 AS number; CREATE ROLE other")
+        address = await databases.clone(_database("new", resource_id="db-2", version="17.1"), "db-1")
     for version in ("17", "18"):
-        await databases.upgrade("db-1", f"{version}.1")
+        await databases.upgrade("db-2", f"{version}.1")
         async with await world.login(address) as session:
             assert str(await _value(session, "SHOW server_version")).startswith(f"{version}.")
             query = "SELECT number + similarity('a', 'a') FROM kept, pg_roles WHERE rolname = 'other'"

@@ -171,6 +171,8 @@ CASES = (
     tune("a static parameter is not applied at once", COMBINATION, ParameterName="max_connections"),
     tune("a parameter exists", VALUE, ParameterName="work_memory"),
     tune("a parameter keeps its range", VALUE, ParameterValue="1"),
+    tune("an extension is on the list of the version", VALUE,
+         ParameterName="rds.allowed_extensions", ParameterValue="pg_trgm,sslinfo"),
     of_own_group("20 parameters are changed at once at most", VALUE, Parameters=[PARAMETER] * 21),
     # Others.
     of_tags("tags are of a resource that exists", "DBInstanceNotFound", f"{HERE}:db:none", Tags=ONE_TAG),

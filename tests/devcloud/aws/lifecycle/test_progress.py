@@ -58,6 +58,16 @@ def test_a_change_is_answered_with_the_old_values_and_waits_for_the_window(cloud
     assert (after["DBInstanceClass"], after["EngineVersion"]) == ("db.m6g.large", "16.10")
 
 
+def test_upgrade_that_the_database_refuses_leaves_the_instance_as_it_was(cloud: Cloud) -> None:
+    cloud.created()
+
+    _change(cloud, EngineVersion="18.1", AllowMajorVersionUpgrade=True, ApplyImmediately=True)
+
+    after = cloud.until(lambda shown: not shown["PendingModifiedValues"])
+    assert (after["DBInstanceStatus"], after["EngineVersion"]) == ("available", "16.4")
+    assert "0268" not in _event_ids(cloud)
+
+
 def test_storage_grows_by_a_tenth_at_least_and_is_then_optimised_for_six_hours(cloud: Cloud) -> None:
     cloud.created(AllocatedStorage=100)
     cloud.at_real_length()
