@@ -139,13 +139,14 @@ def _is_there(json_path: str, schema: Schema) -> bool:
 
 
 def _rights(new: NewKind) -> Iterator[Object]:
-    """Yield the composer's right, and those of people through the cluster's own roles."""
+    """Yield the composer's rights to claims and to what it composes, and people's through the cluster's own roles."""
     everything = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
     reads = everything[:3]
     aggregated = "rbac.authorization.k8s.io/aggregate-to-"
+    composer = {names.AGGREGATE_LABEL: "true"}
     yield _role(
         f"composer-{new.plural}",
-        {"fairlead.dev/aggregate-to-composer": "true"},
+        composer,
         [
             (new.plural, ("get", "list", "watch", "patch")),
             (f"{new.plural}/status", ("patch",)),
@@ -153,6 +154,8 @@ def _rights(new: NewKind) -> Iterator[Object]:
         ],
         new.group,
     )
+    composed = ("get", "list", "watch", "create", "patch", "delete")
+    yield _role(f"composer-{new.plural}-composed", composer, [("configmaps", composed)], "")
     writers = {f"{aggregated}{role}": "true" for role in ("edit", "admin")}
     yield _role(f"{new.plural}-edit", writers, [(new.plural, everything)], new.group)
     yield _role(f"{new.plural}-view", {f"{aggregated}view": "true", **writers}, [(new.plural, reads)], new.group)
@@ -179,7 +182,7 @@ def _bindings(new: NewKind) -> Iterator[Object]:
 
 
 def _first_composition(new: NewKind) -> Object:
-    """Return a Composition of a ConfigMap, which needs no right that the composer has not: a place to begin."""
+    """Return a Composition of a ConfigMap, which every cluster has: a place to begin."""
     data = {"name": "{{ claim.metadata.name }}", "replicas": "{{ vars.sizes[claim.spec.size].replicas | string }}"}
     return _composition(
         f"{new.singular}-plain",

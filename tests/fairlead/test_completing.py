@@ -33,7 +33,7 @@ OFFERED = {
     "reasons": ("explain DatabaseLo", ["DatabaseLost"]),
     "clouds behind a comma": ("up --clouds aws,on", ["aws,onprem"]),
     "commands": ("of", ["offers"]),
-    "commands of a group": ("crd ", ["check"]),
+    "commands of a group": ("crd ", ["check", "new"]),
     "options": ("down --k", ["--keep-data"]),
     "nothing where files are meant": ("render ", []),
 }

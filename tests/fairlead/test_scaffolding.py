@@ -71,7 +71,7 @@ def test_a_new_kind_passes_every_check(tmp_path: Path, capsys: pytest.CaptureFix
     assert "small: replicas 1" in out
     assert errors == "2 valid\n"
     kinds = [document.content["kind"] for document in documents_in(tmp_path / "deploy")]
-    assert kinds == ["ValidatingAdmissionPolicyBinding"] * 3 + ["ClusterRole"] * 3
+    assert kinds == ["ValidatingAdmissionPolicyBinding"] * 3 + ["ClusterRole"] * 4
     assert run(new) == Exit.REFUSED
 
 

@@ -86,4 +86,4 @@ async def test_what_crd_new_writes_is_taken_by_an_api_server(people: Plane, tmp_
 
     answer = await people.kubectl.run("apply", "--server-side", "--dry-run=server", *files)
 
-    assert answer.count("serverside-applied (server dry run)") == 8
+    assert answer.count("serverside-applied (server dry run)") == 9

@@ -8,11 +8,15 @@ import msgspec
 import pytest
 
 from composer.models import FieldOffering, OfferedField, OfferedValue
+from composer.render.errors import UNSUPPORTED_VALUE, CompositionError
 from composer.render.offerings import refusals
+from composer.render.render import render
+from composer.render.request import Request
 from composer.validation import offered_fields
 from composer.validation.offerings import offerings
 from composer.validation.validate import CheckRequest
 from fairlead.rendering import shipped_kinds
+from tests.composer.factories import CLAIMS as CLAIM_API
 from tests.composer.validation import claim_fields
 from tests.composer.validation.test_samples import SPEC
 
@@ -45,6 +49,22 @@ def test_a_claim_is_refused_all_that_is_not_offered(case: str) -> None:
     spec, sentences = CLAIMS[case]
 
     assert tuple(str(refusal) for refusal in refusals(DECLARED, spec)) == sentences
+
+
+def test_nothing_is_rendered_of_a_claim_that_asks_for_more() -> None:
+    declared = {"version": {"values": ["16"]}, "cpu": {"refused": "name a size"}}
+    composition = {**claim_fields.COMPOSITIONS["onprem"], "offers": declared}
+    meta = {"name": "orders", "namespace": "shop", "uid": "uid"}
+    spec = {"version": "15", "cpu": 2, "memoryGiB": 4}
+    claim = {"apiVersion": CLAIM_API.api_version, "kind": CLAIM_API.kind, "metadata": meta, "spec": spec}
+
+    with pytest.raises(CompositionError) as caught:
+        render(Request("c", composition, claim, "uid@shop/orders"))
+
+    refused = {"version: 15 is not offered; offered: 16", "cpu: name a size"}
+    assert {(problem.reason, problem.message) for problem in caught.value.problems} == {
+        (UNSUPPORTED_VALUE, sentence) for sentence in refused
+    }
 
 
 FAULTS = {

@@ -16,12 +16,13 @@ import msgspec
 import pytest
 import structlog
 
+from composer.models import OfferedField, OfferedValue, Offerings
 from composer.render.errors import CompositionError, Problem
 from composer.render.render import Rendered, render
 from composer.render.request import Request
 from composer.validation.validate import CheckRequest
 from composer.workers import worker
-from composer.workers.answer_check import AnswerError, refuse_excess, refuse_foreign
+from composer.workers.answer_check import AnswerError, refuse_boundless, refuse_excess, refuse_foreign
 from composer.workers.pool import ANSWERS_REFUSED, RenderPool
 from tests.composer.workers.forged_answers import (
     COMPOSITION,
@@ -61,6 +62,17 @@ def test_a_refusal_names_the_part_and_is_short() -> None:
     with pytest.raises(AnswerError) as caught:
         refuse_foreign(request, forged(request, of_metadata("namespace", to="x" * 10_000)))
     assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize(
+    "forged_field",
+    [OfferedField("a" * 300), OfferedField("size", note="\x1b[2J"), OfferedField("a", default="a" * 300)],
+)
+def test_offers_that_a_status_has_no_room_for_are_refused(forged_field: OfferedField) -> None:
+    refuse_boundless(Offerings(fields=(OfferedField("size", values=(OfferedValue("small"),)),)))
+
+    with pytest.raises(AnswerError):
+        refuse_boundless(Offerings(fields=(forged_field,)))
 
 
 def test_an_answer_that_is_larger_than_any_render_is_refused() -> None:

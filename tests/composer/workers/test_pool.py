@@ -18,10 +18,13 @@ import pytest
 from composer.render.errors import CompositionError
 from composer.render.render import render
 from composer.render.request import Request
+from composer.validation.offerings import offerings
 from composer.validation.validate import CheckRequest
 from composer.workers.pool import RenderPool, _About
+from fairlead.rendering import shipped_kinds
 from runtime.errors import Transient
 from tests.composer.factories import claim
+from tests.composer.validation import claim_fields
 from tests.composer.workers.bombs import BOMBS, request_of
 from tests.support.waiting import eventually
 
@@ -220,6 +223,14 @@ async def test_checks_have_one_worker_and_wait_for_it() -> None:
 
         assert all(answers)
         assert pool._workers.idle.qsize() == 1
+
+
+async def test_offers_are_found_in_a_worker_and_a_composition_that_has_none_says_why(pool: RenderPool) -> None:
+    request = CheckRequest(claim_fields.COMPOSITIONS["azure"], dict(shipped_kinds("*.yaml")), claim_fields.ENVIRONMENTS)
+
+    assert await pool.offerings(request) == offerings(request)
+    with pytest.raises(CompositionError, match="resources"):
+        await pool.offerings(CheckRequest({"resources": 3}, {}))
 
 
 async def test_the_worker_that_was_proven_is_the_first_that_renders(pool: RenderPool) -> None:
