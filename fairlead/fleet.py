@@ -12,7 +12,7 @@ from typing import Final
 from apis import names
 from apis.reasons import BY_STATE, REASONS, NextActor
 from fairlead.exits import Exit
-from runtime.conditions import conditions_of, instant
+from runtime.conditions import conditions_of, find, instant
 from runtime.objects import Object, generation_of, key_of, metadata, status_of
 
 _HOUR: Final = timedelta(hours=1)
@@ -163,6 +163,8 @@ def member_of(obj: Object, now: datetime, coming: Mapping[str, str] | None = Non
     if state is State.ROLLING_OUT:
         text = f"revision {(coming or {}).get(composition)} has not come to it yet"
         return replace(member, reason="RollingOut", message=text, actor=actor_of("RollingOut", is_stalled=False))
+    if state is State.DRIFTING and not _is(conditions, "Synced", "False"):
+        condition, reason = conditions["Synced"], str(conditions["Synced"].get("reason", ""))
     since = instant(str(condition.get("lastTransitionTime") or ""))
     return replace(
         member,
@@ -181,6 +183,8 @@ def actor_of(reason: str, *, is_stalled: bool) -> str:
         case NextActor.DEVELOPER:
             return "developer"
         case NextActor.PERSON:
+            return "anyone"
+        case None if row:
             return "anyone"
         case NextActor.COMPOSER:
             return "fairlead"
@@ -228,7 +232,7 @@ def _state(obj: Object, conditions: Mapping[str, Object], condition: Object, com
 
 def _differs(obj: Object) -> bool:
     """Return whether a resource that only looks (`managementPolicy: Observe`) sees differences."""
-    observes = (obj.get("spec") or {}).get("managementPolicy") == "Observe"
+    observes = (obj.get("spec") or {}).get("managementPolicy") == "Observe" and find(obj, "Synced") is not None
     return observes and any(entry.get("action") != "Tolerated" for entry in status_of(obj).get("drift") or ())
 
 
