@@ -10,10 +10,11 @@ from enum import StrEnum
 from typing import Final
 
 from apis import names
+from apis.pause import is_paused, pause_reason, until
 from apis.reasons import BY_STATE, REASONS, NextActor
 from fairlead.exits import Exit
 from runtime.conditions import conditions_of, find, instant
-from runtime.objects import Object, generation_of, key_of, metadata, status_of
+from runtime.objects import Object, annotations_of, generation_of, key_of, metadata, status_of
 
 _HOUR: Final = timedelta(hours=1)
 _UNSEEN_FOR: Final = timedelta(minutes=1)
@@ -123,13 +124,22 @@ def fleet_of(listed: Listed, now: datetime) -> Fleet:
     """Return how a fleet fares."""
     coming = revisions_under_way(listed.revisions)
     members = [member_of(obj, now, coming) for obj in (*listed.claims, *listed.managed)]
-    settings = (member_of(obj, now) for obj in (*listed.compositions, *listed.configs))
+    settings = (_setting_of(obj, now) for obj in (*listed.compositions, *listed.configs))
     return Fleet(
         members=tuple(members),
         by_hand=len(listed.managed),
         settings=tuple(member for member in settings if member.state is not State.READY),
         accounts=tuple(_account(config, now) for config in listed.configs),
     )
+
+
+def _setting_of(obj: Object, now: datetime) -> Member:
+    """Return how a Composition or a ProviderConfig fares; a pause is shown though nothing waits for its end yet."""
+    member, annotations = member_of(obj, now), annotations_of(obj)
+    if member.state is not State.READY or not is_paused(annotations, now):
+        return member
+    text = f"paused {until(annotations)}: {pause_reason(annotations)}"
+    return replace(member, state=State.PAUSED, reason="Paused", message=text, actor="anyone")
 
 
 def revisions_under_way(revisions: Iterable[Object]) -> dict[str, str]:

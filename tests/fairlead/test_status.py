@@ -180,3 +180,12 @@ def test_a_resource_that_only_looks_drifts_where_it_sees_differences() -> None:
 
     assert (member.state, member.reason, member.actor) == ("drifting", "ObserveOnly", "anyone")
     assert fleet_of(Listed(managed=(obj,)), NOW).not_well == []
+
+
+def test_a_pause_of_an_account_is_shown() -> None:
+    meta = {"name": "default", "annotations": {names.PAUSED: "true", names.PAUSED_REASON: "disk exchange"}}
+    obj = {"apiVersion": CONFIGS.api_version, "kind": CONFIGS.kind, "metadata": meta, "status": {"conditions": WELL}}
+
+    (member,) = fleet_of(Listed(configs=(obj,)), NOW).not_well
+
+    assert (member.state, member.message) == ("paused", "paused until lifted: disk exchange")
