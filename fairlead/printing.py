@@ -3,12 +3,14 @@
 To a file or another program everything goes as it is.
 """
 
+import shutil
 import sys
-from typing import TextIO
+import textwrap
+from typing import Final, TextIO
 
-from fairlead.layout import fitted
-from fairlead.terminal import columns_of
 from runtime.text import readable
+
+_FEWEST_COLUMNS: Final = 40
 
 
 def to_output(text: str, *, end: str = "\n", wraps: bool = False, at_once: bool = False) -> None:
@@ -29,11 +31,19 @@ def to_errors(text: str, *, wraps: bool = False) -> None:
 def wrapped(line: str, columns: int) -> str:
     """Return a line in as many as fit into columns; what follows is set in. Pure."""
     begin = line[: len(line) - len(line.lstrip())]
-    return "\n".join(fitted(line.strip(), columns, begin=begin, then=f"{begin}    "))
+    lines = textwrap.wrap(
+        line.strip(),
+        max(columns, _FEWEST_COLUMNS),
+        initial_indent=begin,
+        subsequent_indent=f"{begin}    ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "\n".join(lines)
 
 
 def _print(text: str, stream: TextIO, end: str, *, wraps: bool) -> None:
     if stream.isatty():
         text = readable(text, lines=True)
-        text = wrapped(text, columns_of(stream)) if wraps else text
+        text = wrapped(text, shutil.get_terminal_size().columns) if wraps else text
     print(text, file=stream, end=end)
