@@ -290,10 +290,12 @@ def explain(reason: str = "", /) -> Exit:
     """
     from fairlead import explanations
     from fairlead.assets import assets
+    from fairlead.output import columns
 
     page = (assets("docs") / "troubleshooting.md").read_text(encoding="utf-8")
     chosen = [explanations.explain(page, reason)] if reason else explanations.explanations(page).values()
-    print("\n\n".join(explanation.text() for explanation in chosen))
+    width = min(columns(), 100)
+    print("\n\n".join(explanation.text(width) for explanation in chosen))
     return Exit.DONE
 
 

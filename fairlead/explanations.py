@@ -6,15 +6,14 @@ The page is `docs/troubleshooting.md`; each row of its tables is a reason, what 
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from apis.reasons import next_actor
 from composer.render.errors import near
 from fairlead.exits import CommandError, Exit
+from fairlead.layout import fitted
 
-_COLUMNS = 100
 _ROW = re.compile(r"^\| `(?P<reason>[A-Za-z]+)` \| (?P<means>.+?) \| (?P<cure>.+?) \|$", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 
@@ -28,15 +27,12 @@ class Explanation:
     cure: str
     move: str
 
-    def text(self) -> str:
-        """Say it."""
+    def text(self, columns: int = 100) -> str:
+        """Say it in lines that fit into columns."""
         said = {"means": self.means, "to do": self.cure, "next move": self.move}
         labelled = (f"{name}: {text}" for name, text in said.items() if text)
-        return "\n".join((self.reason, *(_wrapped(line) for line in labelled)))
-
-
-def _wrapped(line: str) -> str:
-    return textwrap.fill(line, _COLUMNS, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False)
+        lines = (part for line in labelled for part in fitted(line, columns, begin="  ", then="    "))
+        return "\n".join((self.reason, *lines))
 
 
 def explanations(page: str) -> Mapping[str, Explanation]:

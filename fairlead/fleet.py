@@ -10,10 +10,11 @@ from enum import StrEnum
 from typing import Final
 
 from apis import names
+from apis.pause import is_paused, pause_reason, until
 from apis.reasons import BY_STATE, REASONS, NextActor
 from fairlead.exits import Exit
-from runtime.conditions import conditions_of, instant
-from runtime.objects import Object, generation_of, key_of, metadata, status_of
+from runtime.conditions import conditions_of, find, instant
+from runtime.objects import Object, annotations_of, generation_of, key_of, metadata, status_of
 
 _HOUR: Final = timedelta(hours=1)
 _UNSEEN_FOR: Final = timedelta(minutes=1)
@@ -123,13 +124,22 @@ def fleet_of(listed: Listed, now: datetime) -> Fleet:
     """Return how a fleet fares."""
     coming = revisions_under_way(listed.revisions)
     members = [member_of(obj, now, coming) for obj in (*listed.claims, *listed.managed)]
-    settings = (member_of(obj, now) for obj in (*listed.compositions, *listed.configs))
+    settings = (_setting_of(obj, now) for obj in (*listed.compositions, *listed.configs))
     return Fleet(
         members=tuple(members),
         by_hand=len(listed.managed),
         settings=tuple(member for member in settings if member.state is not State.READY),
         accounts=tuple(_account(config, now) for config in listed.configs),
     )
+
+
+def _setting_of(obj: Object, now: datetime) -> Member:
+    """Return how a Composition or a ProviderConfig fares; a pause is shown though nothing waits for its end yet."""
+    member, annotations = member_of(obj, now), annotations_of(obj)
+    if member.state is not State.READY or not is_paused(annotations, now):
+        return member
+    text = f"paused {until(annotations)}: {pause_reason(annotations)}"
+    return replace(member, state=State.PAUSED, reason="Paused", message=text, actor="anyone")
 
 
 def revisions_under_way(revisions: Iterable[Object]) -> dict[str, str]:
@@ -163,6 +173,8 @@ def member_of(obj: Object, now: datetime, coming: Mapping[str, str] | None = Non
     if state is State.ROLLING_OUT:
         text = f"revision {(coming or {}).get(composition)} has not come to it yet"
         return replace(member, reason="RollingOut", message=text, actor=actor_of("RollingOut", is_stalled=False))
+    if state is State.DRIFTING and not _is(conditions, "Synced", "False"):
+        condition, reason = conditions["Synced"], str(conditions["Synced"].get("reason", ""))
     since = instant(str(condition.get("lastTransitionTime") or ""))
     return replace(
         member,
@@ -181,6 +193,8 @@ def actor_of(reason: str, *, is_stalled: bool) -> str:
         case NextActor.DEVELOPER:
             return "developer"
         case NextActor.PERSON:
+            return "anyone"
+        case None if row:
             return "anyone"
         case NextActor.COMPOSER:
             return "fairlead"
@@ -228,7 +242,7 @@ def _state(obj: Object, conditions: Mapping[str, Object], condition: Object, com
 
 def _differs(obj: Object) -> bool:
     """Return whether a resource that only looks (`managementPolicy: Observe`) sees differences."""
-    observes = (obj.get("spec") or {}).get("managementPolicy") == "Observe"
+    observes = (obj.get("spec") or {}).get("managementPolicy") == "Observe" and find(obj, "Synced") is not None
     return observes and any(entry.get("action") != "Tolerated" for entry in status_of(obj).get("drift") or ())
 
 

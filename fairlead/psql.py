@@ -31,6 +31,7 @@ from fairlead.cluster import connected, current_namespace, existing, split_refer
 from fairlead.discovery import Discovery
 from fairlead.exits import CommandError, Exit
 from fairlead.kube_options import USUAL, Server
+from fairlead.terminal import columns_of
 from runtime.errors import Forbidden, NotFound
 from runtime.objects import SECRETS, Key, Object
 from runtime.secrets import decode_value
@@ -148,7 +149,7 @@ def is_script(arguments: Sequence[str], *, is_typed: bool) -> bool:
 
 def _run_shown(command: Sequence[str], environment: Mapping[str, str]) -> int:
     """Run psql, and print what it prints as text alone; what goes to no terminal is left to it."""
-    columns = {"COLUMNS": str(shutil.get_terminal_size().columns)}
+    columns = {"COLUMNS": str(columns_of(sys.stdout))}
     pipes = [subprocess.PIPE if stream.isatty() else None for stream in (sys.stdout, sys.stderr)]
     with subprocess.Popen(  # noqa: S603 - the person's own
         command, env={**columns, **environment}, stdout=pipes[0], stderr=pipes[1]

@@ -166,3 +166,26 @@ def test_the_exit_code_says_whether_a_person_is_needed(
     claim = {"apiVersion": "a/v1", "kind": "Queue", "metadata": meta, "status": {"conditions": condition}}
 
     assert fleet_of(Listed(claims=(claim,)), NOW).exit is exit_code
+
+
+def test_a_resource_that_only_looks_drifts_where_it_sees_differences() -> None:
+    status = {
+        "conditions": [WELL[0], WELL[1] | {"reason": "ObserveOnly"}],
+        "drift": [{"path": "a", "action": "Observed"}],
+    }
+    meta = {"name": "looked-at", "namespace": "shop"}
+    obj = {"apiVersion": DATABASES.api_version, "kind": DATABASES.kind, "metadata": meta, "status": status}
+
+    (member,) = fleet_of(Listed(managed=(obj | {"spec": {"managementPolicy": "Observe"}},)), NOW).not_well
+
+    assert (member.state, member.reason, member.actor) == ("drifting", "ObserveOnly", "anyone")
+    assert fleet_of(Listed(managed=(obj,)), NOW).not_well == []
+
+
+def test_a_pause_of_an_account_is_shown() -> None:
+    meta = {"name": "default", "annotations": {names.PAUSED: "true", names.PAUSED_REASON: "disk exchange"}}
+    obj = {"apiVersion": CONFIGS.api_version, "kind": CONFIGS.kind, "metadata": meta, "status": {"conditions": WELL}}
+
+    (member,) = fleet_of(Listed(configs=(obj,)), NOW).not_well
+
+    assert (member.state, member.message) == ("paused", "paused until lifted: disk exchange")
