@@ -126,14 +126,14 @@ def in_files(path: Path, composition: str, catalog: Catalog) -> Outcome:
 
 
 def _offered_in(document: Document, path: Path, catalog: Catalog) -> Offered:
-    known = offerings_in(document, path, catalog)
+    known = offerings_in(document, Context.of(documents_in(path)), catalog)
     kind = str(document.content["spec"]["compositeTypeRef"]["kind"])
     return Offered(str(metadata(document.content)["name"]), kind, fields=known.fields, regions=known.regions)
 
 
-def offerings_in(document: Document, path: Path, catalog: Catalog) -> Offerings:
-    """Return what a Composition of a file offers; ConfigMaps of `path` are its environments. Raises CommandError."""
-    environments = dict(Context.of(documents_in(path)).environments)
+def offerings_in(document: Document, context: Context, catalog: Catalog) -> Offerings:
+    """Return what a Composition of a file offers; ConfigMaps beside it are its environments. Raises CommandError."""
+    environments = dict(context.environments)
     try:
         return offerings(CheckRequest(document.content["spec"], {**shipped_for(document), **catalog}, environments))
     except CompositionError as error:
