@@ -70,8 +70,8 @@ async def in_namespace(server: Server, namespace: str | None, composition: str) 
             labels = {}
             remarks = (f"you may not read namespace {home}: its labels are taken for none",)
     outcome = _served(objects, home, labels)
-    served = _named(outcome.offered, composition, home)
-    return Outcome(served, (*remarks, *outcome.remarks))
+    remarks = (*remarks, *outcome.remarks)
+    return Outcome(_named(outcome.offered, composition, home, remarks), remarks)
 
 
 def _served(objects: Sequence[Object], home: str, labels: dict[str, str]) -> Outcome:
@@ -89,16 +89,20 @@ def _served(objects: Sequence[Object], home: str, labels: dict[str, str]) -> Out
             if known is None:
                 remarks.append(f"Composition {candidate.name} says nothing of what it offers: it was not accepted yet")
                 continue
+            if not known.fields:
+                remarks.append(f"what Composition {candidate.name} offers took longer to find than a check may")
+                continue
             served.append(Offered(candidate.name, kind, candidate.name == default, known.fields, known.regions))
     return Outcome(tuple(served), tuple(remarks))
 
 
-def _named(served: tuple[Offered, ...], name: str, home: str) -> tuple[Offered, ...]:
+def _named(served: tuple[Offered, ...], name: str, home: str, remarks: tuple[str, ...] = ()) -> tuple[Offered, ...]:
     chosen = tuple(offered for offered in served if name in ("", offered.composition))
     if not chosen:
         there = ", ".join(offered.composition for offered in served) or "none"
         absent = f"no Composition {name} is" if name else "no Composition is"
-        raise CommandError(f"{absent} for claims of namespace {home}; there is: {there}", exit_code=Exit.INVALID_INPUT)
+        text = f"{absent} for claims of namespace {home}; there is: {there}"
+        raise CommandError("\n".join((text, *remarks)), exit_code=Exit.INVALID_INPUT)
     return chosen
 
 
