@@ -87,15 +87,15 @@ async def test_a_developer_plans_a_claim_with_the_roles_of_the_install(
     file = tmp_path / "claim.json"
     file.write_bytes(msgspec.json.encode(claim(namespace, "orders", compositionRef={"name": namespace})))
 
-    offers = ("offers", "-n", namespace, "--kubeconfig", str(kubeconfig))
-    code, text = await _fairlead(*offers)
+    asked_for = ("offers", "-n", namespace, "--kubeconfig", str(kubeconfig))
+    code, text = await _fairlead(*asked_for)
     assert (code, "ask the platform team for the role fairlead-offers" in text) == (1, True), text
     code, text = await _plan(kubeconfig, file)
     assert (code, "ask the platform team for the role fairlead-plan" in text) == (1, True), text
 
     role, *commands = _documented()
     await run(*(account if part == "--group=developers" else part for part in role))
-    code, text = await _fairlead(*offers)
+    code, text = await _fairlead(*asked_for)
     assert (code, "says nothing of what it offers: it was not accepted yet" in text) == (2, True), text
     assert len(commands) == 2
     for command in commands:
