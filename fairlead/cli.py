@@ -351,7 +351,7 @@ def validate(
         paths: Files or folders, `-` for standard input.
         crds: A file or folder of CRDs beside ours, for the kinds that Compositions name.
         compositions: A file or folder of Compositions and environments: claims are held against what the one that
-            serves them offers, and all that it does not is named. Default: none.
+            serves them offers, and all that it does not is named. Default: those that lie beside the claims.
         strict: Fail for remarks too: claims that are allowed and that a Composition cannot render.
     """
     from fairlead import validate as validation

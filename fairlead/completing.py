@@ -41,7 +41,14 @@ _PLACES: Final = {
     "psql": "claim",
     "pause": "claim",
     "resume": "claim",
+    "wait": "claim",
+    "backups": "config",
     "offers": "composition",
+    "rollout status": "composition",
+    "rollout history": "composition",
+    "rollout undo": "composition",
+    "rollout pause": "composition",
+    "rollout resume": "composition",
     "explain": "reason",
     "prepare": "namespace",
     "orphans": "config",
@@ -51,6 +58,7 @@ _PLACES: Final = {
     "import show": "config",
     "import write": "config",
 }
+_GROUPS: Final = frozenset({"composition", "crd", "import", "migrate", "rollout"})
 _FILE_COMMANDS: Final = frozenset({"render", "validate", "plan", "apply", "test", "simulate", "crd check"})
 
 
@@ -78,8 +86,9 @@ def candidates(words: Sequence[str]) -> list[str]:
 
 def _path(words: Sequence[str]) -> str:
     """Return the command of some words: one, or two where the first is a group."""
-    plain = [word for word in words if not word.startswith("-")]
-    return " ".join(plain[: 2 if plain[:1] in (["import"], ["crd"], ["migrate"]) else 1])
+    pairs = zip(["", *words], words, strict=False)
+    plain = [word for option, word in pairs if not word.startswith("-") and option not in _VALUES]
+    return " ".join(plain[: 2 if _GROUPS.issuperset(plain[:1]) else 1])
 
 
 def _static(before: Sequence[str], *, wants_options: bool) -> list[str]:

@@ -70,8 +70,8 @@ async def in_namespace(server: Server, namespace: str | None, composition: str) 
             labels = {}
             remarks = (f"you may not read namespace {home}: its labels are taken for none",)
     outcome = _served(objects, home, labels)
-    served = _named(outcome.offered, composition, home)
-    return Outcome(served, (*remarks, *outcome.remarks))
+    remarks = (*remarks, *outcome.remarks)
+    return Outcome(_named(outcome.offered, composition, home, remarks), remarks)
 
 
 def _served(objects: Sequence[Object], home: str, labels: dict[str, str]) -> Outcome:
@@ -89,16 +89,20 @@ def _served(objects: Sequence[Object], home: str, labels: dict[str, str]) -> Out
             if known is None:
                 remarks.append(f"Composition {candidate.name} says nothing of what it offers: it was not accepted yet")
                 continue
+            if not known.fields:
+                remarks.append(f"what Composition {candidate.name} offers took longer to find than a check may")
+                continue
             served.append(Offered(candidate.name, kind, candidate.name == default, known.fields, known.regions))
     return Outcome(tuple(served), tuple(remarks))
 
 
-def _named(served: tuple[Offered, ...], name: str, home: str) -> tuple[Offered, ...]:
+def _named(served: tuple[Offered, ...], name: str, home: str, remarks: tuple[str, ...] = ()) -> tuple[Offered, ...]:
     chosen = tuple(offered for offered in served if name in ("", offered.composition))
     if not chosen:
         there = ", ".join(offered.composition for offered in served) or "none"
         absent = f"no Composition {name} is" if name else "no Composition is"
-        raise CommandError(f"{absent} for claims of namespace {home}; there is: {there}", exit_code=Exit.INVALID_INPUT)
+        text = f"{absent} for claims of namespace {home}; there is: {there}"
+        raise CommandError("\n".join((text, *remarks)), exit_code=Exit.INVALID_INPUT)
     return chosen
 
 
@@ -126,14 +130,14 @@ def in_files(path: Path, composition: str, catalog: Catalog) -> Outcome:
 
 
 def _offered_in(document: Document, path: Path, catalog: Catalog) -> Offered:
-    known = offerings_in(document, path, catalog)
+    known = offerings_in(document, Context.of(documents_in(path)), catalog)
     kind = str(document.content["spec"]["compositeTypeRef"]["kind"])
     return Offered(str(metadata(document.content)["name"]), kind, fields=known.fields, regions=known.regions)
 
 
-def offerings_in(document: Document, path: Path, catalog: Catalog) -> Offerings:
-    """Return what a Composition of a file offers; ConfigMaps of `path` are its environments. Raises CommandError."""
-    environments = dict(Context.of(documents_in(path)).environments)
+def offerings_in(document: Document, context: Context, catalog: Catalog) -> Offerings:
+    """Return what a Composition of a file offers; ConfigMaps beside it are its environments. Raises CommandError."""
+    environments = dict(context.environments)
     try:
         return offerings(CheckRequest(document.content["spec"], {**shipped_for(document), **catalog}, environments))
     except CompositionError as error:

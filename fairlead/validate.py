@@ -6,12 +6,13 @@ A Composition is checked by the composer's own call, against our CRDs and those 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
 from apis import names
 from composer.kinds.catalog import Catalog
+from composer.models import Offerings
 from composer.render.errors import UNSUPPORTED_VALUE
 from composer.render.schema import step
 from composer.render.schema_limits import excesses
@@ -23,7 +24,6 @@ from fairlead.rendering import (
     Context,
     checked_claim,
     checked_object,
-    compositions_in,
     kinds_in,
     lines_of,
     refuse_unreadable,
@@ -61,11 +61,11 @@ class Validation:
 def validate(paths: Sequence[Path], crds: Path | None, compositions: Path | None = None) -> Validation:
     """Check every document of files and folders, whatever is wrong with the others.
 
-    `compositions`: a file or folder with those that claims are held against. Raises CommandError when it or `crds`
-    cannot be read.
+    `compositions`: a file or folder with those that claims are held against; None for those that lie beside the claims.
+    Raises CommandError when it or `crds` cannot be read.
     """
     catalog = kinds_in(crds) if crds else {}
-    served = Served(compositions, catalog) if compositions else None
+    named = _Served(tuple(documents_in(compositions)), catalog, is_named=True) if compositions else None
     good: list[str] = []
     faults: list[str] = []
     remarks: list[str] = []
@@ -73,6 +73,7 @@ def validate(paths: Sequence[Path], crds: Path | None, compositions: Path | None
         documents, unreadable = _documents(path)
         faults += unreadable
         environments = dict(Context.of(documents).environments)
+        served = named or _Served(documents, catalog, is_named=False)
         for document in documents:
             if document.content["kind"] in _PASSED_OVER:
                 continue
@@ -83,7 +84,7 @@ def validate(paths: Sequence[Path], crds: Path | None, compositions: Path | None
                 )
                 continue
             wrong = list(_faults(document, kinds, environments))
-            if not wrong and served and document.content["kind"] != "Composition":
+            if not wrong and _is_claim(document, kinds):
                 wrong = served.faults(document, Context.of(documents).namespaces)
             faults += wrong
             if not wrong:
@@ -95,27 +96,46 @@ def validate(paths: Sequence[Path], crds: Path | None, compositions: Path | None
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
-    """The Compositions that claims are held against."""
+class _Served:
+    """The Compositions that claims are held against: those that were named, else those that lie beside the claims.
 
-    path: Path
+    The latter count where it is certain that one of them serves the claim.
+    """
+
+    documents: Sequence[Document]
     catalog: Catalog
+    is_named: bool
+    by_name: dict[str, Offerings] = field(default_factory=dict)
 
     def faults(self, claim: Document, homes: Mapping[str, Mapping[str, str]]) -> list[str]:
         """Return, each with its place, all that a claim asks for and its Composition does not serve."""
-        compositions = compositions_in(self.path)
+        compositions = [document for document in self.documents if document.content["kind"] == "Composition"]
         try:
-            namespace = str(metadata(claim.content).get("namespace", "default"))
-            chosen = (
-                compositions[0]
-                if len(compositions) == 1
-                else select(claim, compositions, homes.get(namespace)).composition
+            chosen = self._chosen(
+                claim, compositions, homes.get(str(metadata(claim.content).get("namespace", "default")))
             )
+            if chosen is None:
+                return []
+            name = str(metadata(chosen.content)["name"])
+            if name not in self.by_name:
+                self.by_name[name] = offerings_in(chosen, Context.of(self.documents), self.catalog)
         except CommandError as error:
-            return str(error).splitlines()
-        spec = claim.content.get("spec") or {}
-        refused = refused_by(offerings_in(chosen, self.path, self.catalog), spec)
+            return str(error).splitlines() if self.is_named else []
+        refused = refused_by(self.by_name[name], claim.content.get("spec") or {})
         return [f"{claim.place(f'spec.{item.path}')}: {item} [{UNSUPPORTED_VALUE}]" for item in refused]
+
+    def _chosen(
+        self, claim: Document, compositions: Sequence[Document], home: Mapping[str, str] | None
+    ) -> Document | None:
+        if self.is_named and len(compositions) == 1:
+            return compositions[0]
+        selection = select(claim, compositions, home)
+        return selection.composition if self.is_named or not selection.remarks else None
+
+
+def _is_claim(document: Document, kinds: Catalog) -> bool:
+    facts = kinds.get(f"{document.content['kind']}.{str(document.content['apiVersion']).partition('/')[0]}")
+    return facts is not None and facts.abstract
 
 
 def _documents(path: Path) -> tuple[list[Document], list[str]]:

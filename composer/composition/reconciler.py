@@ -80,6 +80,7 @@ class CompositionReconciler:
         self.is_unlistable: Callable[[str], bool] = lambda _: False
         self._rights = Rights(cluster.kube, monotonic=clock.monotonic, granted=cluster.watches.retry)
         self._checked: dict[Key, tuple[Catalog, CheckRequest, str]] = {}
+        self._offered: dict[Key, Object] = {}
         self._missing_since: dict[Key, datetime] = {}
 
     def add(self, claims: Informer) -> None:
@@ -103,6 +104,7 @@ class CompositionReconciler:
     async def _reconcile(self, key: Key, composition: Object | None) -> Result:
         if composition is None:
             self._checked.pop(key, None)
+            self._offered.pop(key, None)
             return SETTLED
         if deleting(composition):
             return await self._finalize(composition)
@@ -170,16 +172,19 @@ class CompositionReconciler:
 
     async def _offerings(self, composition: Object) -> Object:
         """Return what claims may ask for by an accepted content: computed once for it, whoever starts the process."""
-        _, request, content = self._checked[key_of(composition)]
-        before: Object = status_of(composition).get("offers") or {}
-        if before.get("hash") == content:
-            return before
+        key = key_of(composition)
+        _, request, content = self._checked[key]
+        # Of a CRD from before there were offers the API server drops them.
+        for known in (status_of(composition).get("offers") or {}, self._offered.get(key) or {}):
+            if known.get("hash") == content:
+                return dict(known)
         try:
             offerings = await self._checker.offerings(request)
         except CompositionError:
             # What cannot be said of it is no reason against it, and nothing to be computed in every pass.
             offerings = Offerings()
-        return {**loads(dumps(offerings)), "hash": content}
+        self._offered[key] = {**loads(dumps(offerings)), "hash": content}
+        return self._offered[key]
 
     def _unlistable(self, composition: Object) -> tuple[Problem, ...]:
         """Return that the claims cannot be listed; when they can, the Composition is reconciled again."""

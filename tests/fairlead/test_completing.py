@@ -27,6 +27,7 @@ OFFERED = {
     "those that begin so": ("import preview o", ["orders"]),
     "namespaces": ("trace orders -n o", ["other"]),
     "Compositions": ("offers ", ["team"]),
+    "of a group's command": ("rollout --context near undo ", ["team"]),
     "of an option": ("import write --composition ", ["team"]),
     "ProviderConfigs": ("orphans ", []),
     "contexts that a shell takes for names": ("trace --context ", ["near"]),

@@ -138,5 +138,7 @@ def test_a_claim_is_held_against_a_composition_in_a_file(tmp_path: Path, capsys:
         " uuid-ossp [UnsupportedValue]\n"
         "0 valid, 3 faults\n"
     )
+    assert run(["validate", str(tmp_path)]) == Exit.INVALID_INPUT
+    assert capsys.readouterr().err.endswith("\n1 valid, 3 faults\n")
     assert run(["offers", "-c", str(composition), "-o", "yaml"]) == Exit.DONE
     assert "value: pg_trgm\n" in capsys.readouterr().out

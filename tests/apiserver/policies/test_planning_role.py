@@ -42,7 +42,7 @@ async def _fairlead(*arguments: str) -> tuple[int | None, str]:
 
 def _documented() -> list[list[str]]:
     lines = (line.strip() for line in _README.read_text().splitlines())
-    return [shlex.split(line)[1:] for line in lines if "kubectl create" in line and "fairlead-plan" in line]
+    return [shlex.split(line)[1:] for line in lines if line.startswith("kubectl create") and "fairlead-" in line]
 
 
 async def _library(api: Api, name: str) -> JsonObject:
@@ -87,10 +87,16 @@ async def test_a_developer_plans_a_claim_with_the_roles_of_the_install(
     file = tmp_path / "claim.json"
     file.write_bytes(msgspec.json.encode(claim(namespace, "orders", compositionRef={"name": namespace})))
 
+    asked_for = ("offers", "-n", namespace, "--kubeconfig", str(kubeconfig))
+    code, text = await _fairlead(*asked_for)
+    assert (code, "ask the platform team for the role fairlead-offers" in text) == (1, True), text
     code, text = await _plan(kubeconfig, file)
     assert (code, "ask the platform team for the role fairlead-plan" in text) == (1, True), text
 
-    commands = _documented()
+    role, *commands = _documented()
+    await run(*(account if part == "--group=developers" else part for part in role))
+    code, text = await _fairlead(*asked_for)
+    assert (code, "says nothing of what it offers: it was not accepted yet" in text) == (2, True), text
     assert len(commands) == 2
     for command in commands:
         await run(*(account if part == "--group=developers" else part for part in command))

@@ -172,7 +172,8 @@ _HEAD: Final = """\
 What each field of a PostgreSQLInstance becomes by the Compositions that are shipped: the fields of composed
 resources that it sets, a note in `status.notes` where a field changes nothing and nobody must act, or a refusal
 before anything is made. Nothing is dropped in silence. A provider may refuse in its turn what its account or server
-does not offer (on premises: high availability, backups, storage, networks).
+does not offer (on premises: high availability, backups, storage, networks). `fairlead offers` shows what the
+Compositions of a cluster serve, with values and ranges.
 Generated: `python -m tests.composer.validation.claim_fields`.
 """
 
