@@ -31,6 +31,8 @@ from tests.support.waiting import eventually
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 _EDITS: Final = 10
+# By these draws each cloud has an edit that changes something, and one that is held or refused.
+_DRAWS: Final = "b"
 _STILL_S: Final = 5.0
 _LIMIT_S: Final = 240.0
 
@@ -75,7 +77,7 @@ async def _edits(system: System, kube: Kube, cloud: str, folder: Path, server: S
     await _still(kube, place)
     seen: list[Compared] = []
     for number in range(_EDITS):
-        edit = await planned_edits.draw(kube, place, chance_of(cloud, f"edit {number}"))
+        edit = await planned_edits.draw(kube, place, chance_of(cloud, f"edit {number} {_DRAWS}"))
         planned = await planned_edits.planned(kube, place, edit, folder / f"{cloud}.json", server)
         await edit.apply(kube)
         seen.append(await _compared(kube, place, planned))
