@@ -179,7 +179,7 @@ def _edit_of_the_config(config: Object, place: Place, chance: random.Random) -> 
         case "sizes":
             limits["tiers" if own == "gcp" else "classes"] = chance.choice((["db-none"], None))
         case _ if own != "onprem":
-            limits["storageGiB"] = chance.choice((10, 70, None))
+            limits["storageGiB"] = chance.choice((32 if own == "azure" else 10, 70, None))
     spec["limits"] = {name: value for name, value in limits.items() if value is not None}
     return Edit(*place.config, _object(*place.config, spec=spec))
 
