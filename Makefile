@@ -112,7 +112,6 @@ audit: .venv/.synced ## compare every locked package with the advisories that Py
 	@$(LOCKED) '$(SYNC) --extra audit'
 	@list=$$(mktemp); trap 'rm -f "$$list"' EXIT; \
 	"$$UV" export --quiet --frozen --all-extras --no-emit-project --output-file "$$list"; \
-	sed -i 's/^\([a-z-]*\) @ [^ ]*-\([0-9.]*\)-py3-none-[^ ]*/\1==\2/' "$$list"; \
 	$(BIN)/pip-audit --strict --disable-pip --require-hashes --progress-spinner=off --requirement "$$list"
 
 bench: .venv/.synced ## measure, and print the figures (AT_REST=1: half an hour more, 2,000 RDS instances at rest)
