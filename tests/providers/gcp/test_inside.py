@@ -135,7 +135,7 @@ async def test_a_database_is_made_and_seen(wire: Wire, account: GcpAccount) -> N
     wire.answer(f"POST {SERVER}/databases", operation())
     wire.answer(f"GET {SERVER}/databases/app", {"name": "app", "charset": "UTF8", "collation": "en_US.UTF8"})
     external = databases.clients(account).external
-    account.database_ids._oids["fl-a"] = {"app": 100}  # noqa: SLF001 - what a login listed of a former one
+    account.database_ids._oids["fl-a"] = {"app": 100}
     started = await external.create(_database(), NO_LOGIN, OPEN)
     observation = await external.observe(_database())
     assert account.database_ids.incarnation("fl-a", "app", "fl-a/app", "") == ("fl-a/app", ())
