@@ -123,7 +123,8 @@ class Planned:
             _without(_held(after, changes), follows),
             _without({name: _held_in(child) for name, child in after.items()}, follows),
             {change.name for change in changes if any(map(_shows, change.cloud))},
-            {name for name, version in shown_then.items() if shown.get(name, version) != version},
+            # Of what nothing was shown before, as it was not made yet, no change is seen.
+            {name for name, version in shown_then.items() if shown.get(name) not in (None, version)},
             _refused(self.before, changes),
             {name for name, child in after.items() if _is_refused(child)},
         )
