@@ -28,7 +28,7 @@ from tests.apiserver.policies.actors import (
     prefixed,
 )
 from tests.support.api import Api
-from tests.support.kinds import CLAIM
+from tests.support.kinds import CLAIM, COMPOSITION
 
 _BY_COMPOSER, _BY_PROVIDER = "written by the composer only", "written by the provider"
 _PAUSE = annotated(paused="true", paused_reason="moving house")
@@ -80,6 +80,7 @@ RULES = (
     Rule("a look at a child", CHILD, _LOOK, (DEVELOPER, ONPREM), before=_OF_A_CLAIM),
     Rule("a pause of a resource without a claim", CHILD, _PAUSE, (DEVELOPER,)),
     Rule("a pause of a ProviderConfig", CONFIG, _PAUSE, (DEVELOPER, ONPREM)),
+    Rule("a pause of a Composition", COMPOSITION, _PAUSE, (DEVELOPER,)),
     Rule("a question about what has no resource", CONFIG, annotated(find="{}"), (DEVELOPER,)),
     Rule("a new name of an account", CONFIG, annotated(consent="account=pg-7"), (PLATFORM,), {DEVELOPER: "consent"}),
     Rule("a lift of the destroy rate limit", CONFIG, annotated(brake_released="2026-11-21T00:00:00Z"), (PLATFORM,),
@@ -100,10 +101,11 @@ OBJECTS: dict[str, Callable[[Rule], bool]] = {
     "managed resource": lambda rule: rule.on == CHILD,
     "managed resource with a claim": lambda rule: rule.on == CHILD,
     "managed resource without a claim": lambda rule: rule.on == CHILD and not rule.before,
+    "Composition": lambda rule: rule.on == COMPOSITION,
     "ProviderConfig": lambda rule: rule.on == CONFIG,
     "all our kinds": lambda rule: rule.on in (CLAIM, CHILD),
 }
-FREE = {("paused", "claim"), ("paused", "managed resource without a claim"), ("paused", "ProviderConfig")}
+FREE = {("paused", on) for on in ("claim", "managed resource without a claim", "ProviderConfig", "Composition")}
 FREE |= {("paused-reason", on) for _, on in FREE} | {
     ("reconcile-requested-at", "all our kinds"),
     ("find", "ProviderConfig"),
