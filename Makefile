@@ -29,7 +29,7 @@ EXTRAS := aws azure gcp onprem tracing cli devcloud test
 SYNC = "$$UV" sync --quiet --frozen --no-build --no-install-project --inexact
 LOCKED := flock .bootstrap/lock sh -euc
 
-.PHONY: help demo test check manifests images artifacts fmt replay operators simulate faults e2e audit bench \
+.PHONY: help demo test check manifests images artifacts fmt replay operators simulate faults e2e audit site bench \
 	check-format check-lint check-types check-contracts check-spelling check-unit
 
 help: ## show this list
@@ -113,6 +113,11 @@ audit: .venv/.synced ## compare every locked package with the advisories that Py
 	@list=$$(mktemp); trap 'rm -f "$$list"' EXIT; \
 	"$$UV" export --quiet --frozen --all-extras --no-emit-project --output-file "$$list"; \
 	$(BIN)/pip-audit --strict --disable-pip --require-hashes --progress-spinner=off --requirement "$$list"
+
+site: .venv/.synced ## build the pages of docs/ as a site, links checked (SITE=folder; default dist/site)
+	@$(LOCKED) '$(SYNC) --extra site'
+	@$(BIN)/properdocs build --quiet --strict --config-file deploy/site/properdocs.yml --site-dir "$(abspath $(or $(SITE),dist/site))"
+	@echo "site: $(or $(SITE),dist/site)/index.html"
 
 bench: .venv/.synced ## measure, and print the figures (AT_REST=1: half an hour more, 2,000 RDS instances at rest)
 	@$(LOCKED) '$(SYNC) --extra bench'

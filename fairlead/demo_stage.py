@@ -16,7 +16,7 @@ from fairlead.kube_options import Server
 from fairlead.layout import Style
 from fairlead.output import show_line
 from fairlead.trace import trace
-from fairlead.tree_view import lines_of
+from fairlead.tree_view import Form, lines_of
 from runtime.errors import ApiError
 from runtime.objects import Object, loads
 from runtime.text import readable
@@ -107,9 +107,9 @@ class Stage:
 
     async def trace(self, claim: str) -> None:
         """Type `fairlead trace` and show its tree."""
-        self.show(f"$ fairlead trace {claim} -n {self.namespace}", prefix="   ")
+        self.show(f"$ fairlead trace {claim} -n {self.namespace} --all", prefix="   ")
         tree = await trace(claim, namespace=self.namespace, server=Server(self._environment.plane.kubeconfig))
-        for line, is_cause in lines_of(tree):
+        for line, is_cause in lines_of(tree, Form(all=True)):
             self.show(line, style="alarm" if is_cause else "plain")
 
     async def until(

@@ -120,8 +120,11 @@ def _cause(node: Node) -> Iterator[str]:
 
 
 def _wrapped(text: str, indent: str, width: int) -> list[str]:
+    """Return a text below its node; what goes on is set in deeper, so that a text of others begins no line of ours."""
     begin = f"{indent}   "
-    return [f"{begin}{readable(text)}"] if text.startswith(_PROMPT) else fitted(readable(text), width, begin=begin)
+    if text.startswith(_PROMPT):
+        return [f"{begin}{readable(text)}"]
+    return fitted(readable(text), width, begin=begin, then=f"{begin}  ")
 
 
 def dot_of(tree: Node) -> Iterator[str]:

