@@ -116,7 +116,7 @@ audit: .venv/.synced ## compare every locked package with the advisories that Py
 
 site: .venv/.synced ## build the pages of docs/ as a site, links checked (SITE=folder; default dist/site)
 	@$(LOCKED) '$(SYNC) --extra site'
-	@$(BIN)/properdocs build --quiet --strict --config-file deploy/site/properdocs.yml --site-dir "$(abspath $(or $(SITE),dist/site))"
+	@$(BIN)/properdocs build --quiet --strict --config-file .ci/site/properdocs.yml --site-dir "$(abspath $(or $(SITE),dist/site))"
 	@echo "site: $(or $(SITE),dist/site)/index.html"
 
 bench: .venv/.synced ## measure, and print the figures (AT_REST=1: half an hour more, 2,000 RDS instances at rest)
