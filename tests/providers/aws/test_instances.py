@@ -244,8 +244,12 @@ async def test_final_snapshot_that_failed_is_named_with_the_way_out() -> None:
     assert caught.value.reason == "BackupImpossible"
     for words in (STEM, "failed", "deletion policy Delete or Orphan"):
         assert words in caught.value.message
-    for status, latest in (("creating", ""), ("available", STEM)):
-        final["Status"] = status
+    for status, instance, latest in (
+        ("creating", "db-ONE", ""),
+        ("available", "db-ONE", STEM),
+        ("available", "db-TWO", ""),
+    ):
+        final |= {"Status": status, "DbiResourceId": instance}
         assert await backups.latest(leaving) == latest
 
 
