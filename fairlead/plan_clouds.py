@@ -73,13 +73,14 @@ class Clouds:
     """What the clouds' part of a plan reads beside the objects: the time, and ProviderConfigs by group and name.
 
     `names`: what children are called in their cloud, by kind and name. `home`: their namespace, None where it is not
-    known.
+    known. `unmade`: kind and name of what is not made yet.
     """
 
     now: datetime
     configs: Mapping[tuple[str, str], Object] = field(default_factory=dict)
     names: Mapping[tuple[str, str], str] = field(default_factory=dict)
     home: Object | None = None
+    unmade: frozenset[tuple[str, str]] = frozenset()
 
     def not_allowed(self, resource: Resource, obj: Object) -> tuple[CloudChange, ...]:
         """Return that an object's namespace may not use its ProviderConfig, nothing where it may."""

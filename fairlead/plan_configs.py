@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ import msgspec
 from apis import names
 from fairlead.cluster import every_object
 from fairlead.edits import Edits
-from fairlead.plan_clouds import CloudChange, Clouds, cloud_changes, config_place, provider_of
+from fairlead.plan_clouds import CloudChange, Clouds, cloud_changes, config_place, kind_of, provider_of
 from fairlead.plan_diff import Change, ClaimPlan
 from fairlead.yaml_files import Document, invalid
 from providers.external.provider import decode_config
@@ -76,9 +76,15 @@ class ConfigEdits:
                 added.append(ClaimPlan(title, "", (Change("block", "spec", why=edit.refusal),)))
                 continue
             planned = {change.name for plan in plans for change in plan.changes if change.cloud}
-            async for resource, obj in self._served(group, name, namespace):
+            served = [item async for item in self._served(group, name, namespace)]
+            unmade = frozenset(
+                (resource.kind, key_of(obj).name)
+                for resource, obj in served
+                if names.EXTERNAL_NAME not in annotations_of(obj)
+            )
+            for resource, obj in served:
                 if key_of(obj).name not in planned:
-                    added += await self._of_resource(resource, obj, edit, clouds, title)
+                    added += await self._of_resource(resource, obj, edit, replace(clouds, unmade=unmade), title)
         return merged(plans, added)
 
     async def _served(self, group: str, name: str, namespace: str) -> Any:
@@ -157,7 +163,17 @@ def effects_on(resource: Resource, obj: Object, edit: EditedConfig, clouds: Clou
     connects = () if edit.before is None else _by_connecting(resource.group, edit.before, edit.after)
     if then == before:
         return tuple(connects)
-    return (*(then or (_ALLOWED,)), *connects)
+    return (*(then or (_ALLOWED,)), *_by_unmade(resource, obj, clouds.unmade), *connects)
+
+
+def _by_unmade(resource: Resource, obj: Object, unmade: Container[Place]) -> Iterator[CloudChange]:
+    """Yield the fields that name what is not made yet, of which nothing can be said."""
+    kind, spec = kind_of(resource), (obj.get("spec") or {}).get("forProvider") or {}
+    for reference in () if kind is None else kind.references:
+        name = str((spec.get(f"{reference.shown}Ref") or {}).get("name"))
+        if (reference.resource.kind, name) in unmade:
+            why = f"{reference.resource.kind} {name}, which it names, is not made yet"
+            yield CloudChange("not known", path=reference.shown, why=why)
 
 
 def _by_connecting(group: str, before: Object, after: Object) -> Iterator[CloudChange]:

@@ -116,7 +116,8 @@ class Planned:
     def compare(self, after: Children) -> Compared:
         """Return what was said, beside what became of the children."""
         changes = self.changes
-        follows = {(change.name, field.path) for change in changes for field in change.cloud if field.effect == "waits"}
+        open_effects = ("waits", "not known")
+        follows = {(change.name, of.path) for change in changes for of in change.cloud if of.effect in open_effects}
         shown, shown_then = _versions(self.before), _versions(after)
         return Compared(
             self.edit.body,
