@@ -173,20 +173,33 @@ class Snapshots:
         if operation == "delete_db_instance":
             if self.refusal is not None:
                 raise self.refusal
-            self.finals.append(parameters["FinalDBSnapshotIdentifier"])
+            self.finals.append(parameters.get("FinalDBSnapshotIdentifier", ""))
             if self.finals[-1] in self.taken:
                 raise AlreadyThere("it is another's", code="DBSnapshotAlreadyExists")
         return {}
 
-    async def delete(self, status: str = "available", *, copies: bool = True, wanted: bool | None = None) -> None:
-        """Delete an instance of that status under Snapshot, which copies its tags or not, as the spec wants or not."""
+    async def delete(
+        self,
+        status: str = "available",
+        *,
+        copies: bool = True,
+        wanted: bool | None = None,
+        policy: Policy = Policy.SNAPSHOT,
+    ) -> None:
+        """Delete an instance of that status, which copies its tags or not, as the spec wants or not."""
         account: Any = self
         where = replace(target(copy_tags_to_snapshot=wanted), incarnation="db-ONE")
         seen = observed({**ANSWER, "DBInstanceStatus": status, "CopyTagsToSnapshot": copies}, TAGS, where)
-        await Deletion(account, InstanceBackups(account)).delete(where, seen, Policy.SNAPSHOT, OPEN)
+        await Deletion(account, InstanceBackups(account)).delete(where, seen, policy, OPEN)
 
 
 STEM = stem_of("fl-orders-aaaaaaaaaa", "db-ONE", None)
+
+
+async def test_under_delete_there_is_no_final_snapshot() -> None:
+    account = Snapshots()
+    await account.delete(policy=Policy.DELETE)
+    assert account.finals == [""]
 
 
 async def test_final_snapshot_name_that_another_has_is_skipped() -> None:
