@@ -55,7 +55,8 @@ async def object_is_only_read_under_observe(cloud: Adapter) -> None:
         if not is_typed:
             cloud.watch(name)
         await cloud.pass_for(_LONG)
-        assert cloud.world.reason() == "ObserveOnly"
+        synced = cloud.world.condition()
+        assert (synced["status"], synced["reason"]) == ("True", "ObserveOnly")
         status = cloud.status()
         actions = {entry["action"] for entry in status.get("drift", ())}
         assert (actions - {"Tolerated"} != set()) <= (is_typed and bool(cloud.edit))

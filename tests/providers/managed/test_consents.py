@@ -132,9 +132,9 @@ async def adopted(passwords: dict[str, str]) -> World:
     world.ask(size=10)
     world.annotate(**{"external-name": "legacy"})
     await world.step()
-    conditions = world.status["conditions"]
-    messages = [condition["message"] for condition in conditions if condition["reason"] == "NotOwned"]
-    assert f"fairlead.dev/adopt=incarnation-9/{world.status['adoption']['hash']}" in messages[0]
+    synced = world.condition("Synced")
+    assert (synced["status"], synced["reason"]) == ("False", "NotOwned")
+    assert f"fairlead.dev/adopt=incarnation-9/{world.status['adoption']['hash']}" in synced["message"]
     world.annotate(adopt="incarnation-9")
     await world.passes(5)
     return world
