@@ -30,8 +30,8 @@ def show(  # noqa: PLR0913 - one for each option
 ) -> Exit:
     """Show what claims may ask for: versions, sizes with their numbers, ranges, and the fields that are refused.
 
-    It is what the composer found each Composition to offer (`status.offers`); a provider may refuse in its turn what
-    its account or server does not have.
+    It is what the composer computed that each Composition offers (`status.offers`); a provider may refuse in its turn
+    what its account or server does not have.
 
     Args:
         composition: One Composition. Default: all that claims of the namespace may use.

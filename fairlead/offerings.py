@@ -23,7 +23,7 @@ from composer.validation.validate import CheckRequest
 from fairlead.cluster import connected, current_namespace, every_object, existing
 from fairlead.exits import CommandError, Exit
 from fairlead.kube_options import Server
-from fairlead.printing import wrapped
+from fairlead.layout import fitted
 from fairlead.rendering import Context, compositions_in, located, shipped_for
 from fairlead.yaml_files import Document, documents_in
 from runtime.errors import Forbidden
@@ -35,6 +35,7 @@ _RIGHTS: Final = (
 )
 _FREE: Final = {"string": "any text", "array": "any", "object": "any", "boolean": "true or false"}
 _INDENT: Final = "  "
+_DEEPER: Final = "    "
 
 
 class Offered(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -107,7 +108,7 @@ def _named(served: tuple[Offered, ...], name: str, home: str, remarks: tuple[str
 
 
 def _recorded(composition: Object) -> Offerings | None:
-    """Return what the composer found a Composition to offer; None where it did not yet."""
+    """Return what the composer computed that a Composition offers; None where it did not yet."""
     try:
         return msgspec.convert(status_of(composition)["offers"], Offerings)
     except (KeyError, msgspec.ValidationError):
@@ -115,7 +116,7 @@ def _recorded(composition: Object) -> Offerings | None:
 
 
 def offerings_of(composition: Object, request: CheckRequest) -> Offerings:
-    """Return what a Composition offers: what the composer found, else what is found here."""
+    """Return what a Composition offers: what the composer computed, else what is computed here."""
     known = _recorded(composition)
     try:
         return known or offerings(request)
@@ -176,7 +177,7 @@ def text_of(served: Iterable[Offered], columns: int, *, wide: bool = False) -> I
             yield ""
         regions = f"; {', '.join(offered.regions)}" if offered.regions else ""
         default = ", which a claim gets that names none" if offered.default else ""
-        yield from wrapped(f"{offered.composition}: {offered.kind}{default}{regions}", columns).splitlines()
+        yield from fitted(f"{offered.composition}: {offered.kind}{default}{regions}", columns, then=_DEEPER)
         rows = [_row(field, wide=wide) for field in offered.fields if not field.refused]
         heads = ("FIELD", "TYPE", "DEFAULT", "OFFERED") if wide else ("FIELD", "OFFERED")
         yield from _table([(heads[:-1], (heads[-1],)), *rows], columns)
@@ -209,7 +210,7 @@ def _table(rows: Sequence[tuple[tuple[str, ...], tuple[str, ...]]], columns: int
     for cells, lines in rows:
         head = _INDENT + "".join(cell.ljust(width + 3) for cell, width in zip(cells, widths, strict=True))
         for line in lines:
-            for part in wrapped(line, columns - left).splitlines():
+            for part in fitted(line, columns - left, then=_DEEPER):
                 yield f"{head}{part}".rstrip()
                 head = " " * left
 

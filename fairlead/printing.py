@@ -5,12 +5,11 @@ To a file or another program everything goes as it is.
 
 import shutil
 import sys
-import textwrap
 from typing import Final, TextIO
 
+from fairlead.layout import fitted
 from runtime.text import readable
 
-_FEWEST_COLUMNS: Final = 40
 _NO_END: Final = 1 << 16
 
 
@@ -37,15 +36,7 @@ def columns_of_output() -> int:
 def wrapped(line: str, columns: int) -> str:
     """Return a line in as many as fit into columns; what follows is set in. Pure."""
     begin = line[: len(line) - len(line.lstrip())]
-    lines = textwrap.wrap(
-        line.strip(),
-        max(columns, _FEWEST_COLUMNS),
-        initial_indent=begin,
-        subsequent_indent=f"{begin}    ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    return "\n".join(lines)
+    return "\n".join(fitted(line.strip(), columns, begin=begin, then=f"{begin}    "))
 
 
 def _print(text: str, stream: TextIO, end: str, *, wraps: bool) -> None:

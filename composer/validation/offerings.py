@@ -1,4 +1,4 @@
-"""What claims may ask for by a Composition, found by rendering claims with one field more. Pure.
+"""What claims may ask for by a Composition, computed by rendering claims with one field more. Pure.
 
 The schema of the claims says what there is, the Composition's `offers` what is left of it, and the render of the
 smallest claim with each value what becomes of it. A field that no expression reads changes nothing, and says so.

@@ -101,7 +101,7 @@ def _sizes(platform: Platform) -> Counter[int]:
 
 
 def _offered(platform: Platform) -> dict[str, list[Object]]:
-    """Return the fields that claims may have, by the hash of the content of which that was found."""
+    """Return the fields that claims may have, by the hash of the content that they were computed of."""
     status = status_of(platform.server.all_of(names.COMPOSITIONS)[_COMPOSITION])
     return {status["offers"]["hash"]: status["offers"]["fields"]}
 

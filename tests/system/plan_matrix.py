@@ -110,7 +110,7 @@ async def _still(kube: Kube, place: Place) -> Children:
         return bool(latest) and all(map(_is_answered, latest.values())) and now - since >= _STILL_S
 
     try:
-        await eventually(is_still, f"{place.claim} is at rest", limit_s=_LIMIT_S)
+        await eventually(is_still, f"{place.claim} is settled", limit_s=_LIMIT_S)
     except AssertionError:
         raise AssertionError({name: status_of(child).get("conditions") for name, child in latest.items()}) from None
     return latest
